@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rates, sizes and durations as people write them: one table for reading and for printing."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+from evenhand.errors import RequestError
+
+
+class Quantity(NamedTuple):
+    """One kind of value: the factors of its units, and what to show when a text is refused."""
+
+    name: str
+    units: dict[str, Decimal]
+    """Unit to factor; the empty unit is a plain number."""
+    forms: str
+
+
+RATE = Quantity(
+    "a frame rate",
+    {"": Decimal(1), "fps": Decimal(1), "kfps": Decimal(10**3), "Mfps": Decimal(10**6), "Gfps": Decimal(10**9)},
+    "500000, 500kfps, 1Mfps, 14.88Mfps",
+)
+LINE_RATE = Quantity(
+    "a line rate",
+    {"": Decimal(1), "bps": Decimal(1), "kbps": Decimal(10**3), "Mbps": Decimal(10**6), "Gbps": Decimal(10**9)},
+    "10Gbps, 25Gbps, 100Mbps",
+)
+SIZE = Quantity("a frame size in octets with the FCS", {"": Decimal(1), "B": Decimal(1)}, "64, 84, 1518B")
+MEMORY = Quantity("an amount of memory", {"MB": Decimal(1), "GB": Decimal(1024)}, "512MB, 2GB")
+DURATION = Quantity(
+    "a duration",
+    {
+        "": Decimal(1), "s": Decimal(1), "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "ns": Decimal("1e-9"),
+        "min": Decimal(60), "h": Decimal(3600),
+    },
+    "60, 60s, 2.5ms, 100us, 2min",
+)  # fmt: skip
+RATIO = Quantity("a ratio", {"": Decimal(1), "%": Decimal("0.01"), "ppm": Decimal("1e-6")}, "0.5%, 0.005, 100ppm")
+
+ETHERNET_GAP_OCTETS = 20
+"""8 octets of preamble and 12 of inter-frame gap (RFC 2544 appendix B)."""
+
+
+def parse_rate(text: str, *, where: str = "") -> float:
+    """Frames per second, > 0. RequestError shows the text and the accepted forms."""
+    return float(_positive(RATE, text, where))
+
+
+def parse_line_rate(text: str, *, where: str = "") -> float:
+    """Bits per second, > 0."""
+    return float(_positive(LINE_RATE, text, where))
+
+
+def parse_duration(text: str, *, where: str = "") -> float:
+    """Seconds, >= 0."""
+    return float(_parse(DURATION, text, where))
+
+
+def parse_size(text: str, *, where: str = "") -> int:
+    """Octets including the FCS, a whole number > 0."""
+    return _whole(SIZE, _positive(SIZE, text, where), text, where)
+
+
+def parse_memory(text: str, *, where: str = "") -> int:
+    """Mebibytes, a whole number > 0."""
+    return _whole(MEMORY, _positive(MEMORY, text, where), text, where)
+
+
+def parse_ratio(text: str, *, where: str = "") -> float:
+    """A share from 0 to below 1."""
+    value = _parse(RATIO, text, where)
+    if value >= 1:
+        raise _refusal(RATIO, text, where, "must be below 1, that is below 100%")
+    return float(value)
+
+
+def format_rate(rate_fps: float) -> str:
+    """Short form with four significant digits: `14.88 Mfps`. Exact values are printed by `format_count`."""
+    return _scaled(rate_fps, (("Gfps", 1e9), ("Mfps", 1e6), ("kfps", 1e3)), "fps")
+
+
+def format_line_rate(rate_bps: float) -> str:
+    """`10 Gbps`."""
+    return _scaled(rate_bps, (("Gbps", 1e9), ("Mbps", 1e6), ("kbps", 1e3)), "bps")
+
+
+def format_duration(duration_s: float) -> str:
+    """`2.5 ms`, `60 s`; from two minutes on `3 min 20 s`."""
+    if duration_s >= 7200:
+        return f"{int(duration_s // 3600)} h {round(duration_s % 3600 / 60)} min"
+    if duration_s >= 120:
+        minutes, seconds = divmod(round(duration_s), 60)
+        return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
+    return _scaled(duration_s, (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)), "ns", last=1e-9)
+
+
+def format_ratio(ratio: float) -> str:
+    """Percent with at most four significant digits: `0.5 %`, `0.0062 %`."""
+    return f"{_four_digits(ratio * 100)} %"
+
+
+def format_count(count: float) -> str:
+    """Whole number in groups of three: `14,880,952`; a fraction keeps one digit."""
+    return f"{count:,.0f}" if count == int(count) else f"{count:,.1f}"
+
+
+def max_theoretical_fps(line_rate_bps: float, frame_size: int) -> int:
+    """Maximum theoretical frame rate of Ethernet, rounded down (R2544-16)."""
+    return int(line_rate_bps // (8 * (frame_size + ETHERNET_GAP_OCTETS)))
+
+
+def _parse(quantity: Quantity, text: str, where: str) -> Decimal:
+    stripped = text.strip()
+    # The longest unit that fits, so that `ms` is not read as `s`.
+    for unit in sorted(quantity.units, key=len, reverse=True):
+        if unit and not stripped.lower().endswith(unit.lower()):
+            continue
+        number = stripped[: len(stripped) - len(unit)].rstrip()
+        try:
+            value = Decimal(number.replace("_", ""))
+        except InvalidOperation:
+            break
+        if not value.is_finite():
+            break
+        if value < 0:
+            raise _refusal(quantity, text, where, "must not be negative")
+        return value * quantity.units[unit]
+    raise _refusal(quantity, text, where, f"is not {quantity.name}")
+
+
+def _positive(quantity: Quantity, text: str, where: str) -> Decimal:
+    value = _parse(quantity, text, where)
+    if value <= 0:
+        raise _refusal(quantity, text, where, "must be above 0")
+    return value
+
+
+def _whole(quantity: Quantity, value: Decimal, text: str, where: str) -> int:
+    if value != int(value):
+        raise _refusal(quantity, text, where, "must be a whole number")
+    return int(value)
+
+
+def _refusal(quantity: Quantity, text: str, where: str, problem: str) -> RequestError:
+    return RequestError(f"{text!r} {problem}", where=where, next_step=f"Write {quantity.name} like {quantity.forms}.")
+
+
+def _scaled(value: float, steps: tuple[tuple[str, float], ...], rest: str, *, last: float = 1.0) -> str:
+    for unit, factor in steps:
+        # 999.96 kfps would print as "1000 kfps": the next unit takes over where rounding does.
+        if abs(value) >= factor * 0.99995:
+            return f"{_four_digits(value / factor)} {unit}"
+    return f"{_four_digits(value / last)} {rest}"
+
+
+def _four_digits(value: float) -> str:
+    text = f"{value:.4g}"
+    return f"{float(text):f}".rstrip("0").rstrip(".") if "e" in text else text

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units: what people write is read exactly, and what is printed can be read again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand import units
+from evenhand.errors import RequestError
+
+
+@pytest.mark.parametrize(
+    ("text", "fps"),
+    [
+        ("1Mfps", 1e6),
+        ("14.88Mfps", 14_880_000),
+        ("500kfps", 5e5),
+        ("500 kfps", 5e5),
+        ("1_000_000", 1e6),
+        ("1mfps", 1e6),
+        ("0.5", 0.5),
+        ("2Gfps", 2e9),
+    ],
+)
+def test_rates_are_read_exactly(text: str, fps: float) -> None:
+    assert units.parse_rate(text) == fps
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("60s", 60), ("60", 60), ("2.5ms", 0.0025), ("100us", 1e-4), ("20ns", 2e-8), ("2min", 120), ("1h", 3600), ("0s", 0)],
+)
+def test_durations_are_read_exactly(text: str, seconds: float) -> None:
+    assert units.parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(("text", "ratio"), [("0.5%", 0.005), ("0", 0), ("0.005", 0.005), ("100ppm", 1e-4), ("0 %", 0)])
+def test_ratios_are_read_exactly(text: str, ratio: float) -> None:
+    assert units.parse_ratio(text) == ratio
+
+
+def test_sizes_and_memory_are_whole_numbers() -> None:
+    assert units.parse_size("84") == 84
+    assert units.parse_size("1518B") == 1518
+    assert units.parse_memory("2GB") == 2048
+    with pytest.raises(RequestError, match="whole number"):
+        units.parse_size("64.5")
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (units.parse_rate, "fast"),
+        (units.parse_rate, ""),
+        (units.parse_rate, "1Mbps"),
+        (units.parse_rate, "0"),
+        (units.parse_rate, "-1kfps"),
+        (units.parse_rate, "nan"),
+        (units.parse_rate, "inf"),
+        (units.parse_duration, "60x"),
+        (units.parse_duration, "-1s"),
+        (units.parse_size, "0"),
+        (units.parse_ratio, "100%"),
+        (units.parse_ratio, "1"),
+        (units.parse_line_rate, "10Gfps"),
+        (units.parse_memory, "512"),
+    ],
+)
+def test_a_refusal_shows_the_value_and_the_accepted_forms(parse: object, text: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        parse(text, where="--option")  # type: ignore[operator]
+    assert repr(text) in caught.value.what
+    assert caught.value.where == "--option"
+    assert "like" in caught.value.next_step
+
+
+@given(st.floats(min_value=0.001, max_value=1e11))
+def test_a_printed_rate_reads_back_within_its_four_digits(rate_fps: float) -> None:
+    assert units.parse_rate(units.format_rate(rate_fps)) == pytest.approx(rate_fps, rel=5.1e-4)
+
+
+@given(st.floats(min_value=1e-9, max_value=119))
+def test_a_printed_duration_reads_back_within_its_four_digits(duration_s: float) -> None:
+    assert units.parse_duration(units.format_duration(duration_s)) == pytest.approx(duration_s, rel=5.1e-4)
+
+
+@given(st.floats(min_value=0, max_value=0.99))
+def test_a_printed_ratio_reads_back_within_its_four_digits(ratio: float) -> None:
+    assert units.parse_ratio(units.format_ratio(ratio)) == pytest.approx(ratio, rel=5.1e-4, abs=1e-8)
+
+
+def test_printed_forms() -> None:
+    assert units.format_rate(14_880_952) == "14.88 Mfps"
+    assert units.format_rate(999_960) == "1 Mfps"
+    assert units.format_rate(750_000) == "750 kfps"
+    assert units.format_line_rate(1e10) == "10 Gbps"
+    assert units.format_duration(60) == "60 s"
+    assert units.format_duration(200) == "3 min 20 s"
+    assert units.format_duration(0.0025) == "2.5 ms"
+    assert units.format_ratio(0.005) == "0.5 %"
+    assert units.format_count(14_880_952) == "14,880,952"
+
+
+@pytest.mark.parametrize(
+    ("line_rate_bps", "frame_size", "fps"),
+    [
+        (1e10, 64, 14_880_952), (1e10, 84, 12_019_230), (1e10, 1518, 812_743),
+        (1e9, 64, 1_488_095), (25e9, 64, 37_202_380), (25e9, 84, 30_048_076),
+    ],
+)  # fmt: skip
+def test_maximum_theoretical_frame_rate_is_rounded_down(line_rate_bps: float, frame_size: int, fps: int) -> None:
+    """R2544-16: the published values."""
+    assert units.max_theoretical_fps(line_rate_bps, frame_size) == fps
