@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 7: a session with the engine, one JSON document a line (contract/README.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.trial.result import CONTRACT
+
+Document = dict[str, Any]
+EventCallback = Callable[[Document], None]
+
+STDERR_LINES = 400
+"""How much of the engine's stderr is kept: DPDK may talk without end."""
+ANSWER_TIMEOUT_S = 60.0
+"""For requests other than trials. A port that negotiates its link takes about ten seconds."""
+CLOSE_TIMEOUT_S = 5.0
+"""The engine closes its ports on the end of stdin; af_xdp ports take about a second."""
+
+_ERROR_OF_KIND: dict[str, type[EvenhandError]] = {"bad_request": RequestError, "host_not_ready": HostError, "bug": EngineError}
+
+
+class EngineSession:
+    """One running engine. A context manager: leaving it always ends the process, whatever happened inside.
+
+    The engine gets a process group of its own, so that Ctrl-C reaches us alone and the ports are closed in order.
+    """
+
+    def __init__(self, command: Sequence[str | Path], *, log: Callable[[str], None] | None = None) -> None:
+        """Start `command`, the engine with what wraps it, and check its contract.
+
+        Args:
+            command: Argument vector, such as `["taskset", "-c", "1", "/usr/bin/evenhand-engine"]`.
+            log: Gets each line of the engine's stderr as it comes.
+
+        Raises:
+            HostError: It cannot be started, or speaks another contract.
+            EngineError: It died, or said something outside the contract.
+        """
+        self.command = [str(part) for part in command]
+        self._log = log
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
+        self._replies: queue.Queue[str | None] = queue.Queue()
+        self._next_id = 0
+        try:
+            self._process = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True, encoding="utf-8", errors="replace", process_group=0,
+            )  # fmt: skip
+        except OSError as error:
+            raise HostError(
+                f"the engine does not start: {error.strerror}",
+                where=self.command[0],
+                next_step="Run `make build`, or name it with --engine.",
+            ) from error
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._readers = [
+            threading.Thread(target=self._read_replies, args=(self._process.stdout,), daemon=True),
+            threading.Thread(target=self._read_stderr, args=(self._process.stderr,), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+        try:
+            self.about = self._check_about()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def stderr_lines(self) -> list[str]:
+        """The last lines that the engine wrote for people."""
+        return list(self._stderr)
+
+    def request(
+        self, name: str, *, on_event: EventCallback | None = None, timeout_s: float = ANSWER_TIMEOUT_S, **arguments: Any
+    ) -> Document:
+        """Send one request and wait for its response.
+
+        Args:
+            on_event: Gets each event document until the response comes.
+            timeout_s: Silence longer than this is an EngineError.
+
+        Raises:
+            RequestError, HostError, EngineError: The engine's fault, by its kind; EngineError also for its death.
+        """
+        request_id = self._next_id
+        self._next_id += 1
+        self._write({"id": request_id, "request": name, **arguments})
+        while True:
+            reply = self._read_reply(name, timeout_s)
+            if "fault" in reply and reply.get("id") in (request_id, None):
+                raise self._error_of(reply["fault"])
+            if reply.get("id") != request_id:
+                raise EngineError(f"the engine answered request {reply.get('id')!r} instead of {request_id}", where=name)
+            if "event" in reply:
+                if on_event is not None:
+                    on_event(reply)
+                continue
+            if reply.get("response") != name:
+                raise EngineError(f"the engine answered {reply.get('response')!r}", where=name)
+            return reply
+
+    def close(self) -> None:
+        """End the engine: by the end of its stdin, which closes its ports; then by signals. May be called twice."""
+        process = self._process
+        for end in (self._close_stdin, process.terminate, self._kill_group):
+            if process.poll() is not None:
+                break
+            end()
+            try:
+                process.wait(CLOSE_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                continue
+            except KeyboardInterrupt:
+                # An impatient second Ctrl-C must not leave an engine behind that still holds the ports.
+                self._kill_group()
+                process.wait()
+                raise
+        self._close_stdin()
+        for reader in self._readers:
+            reader.join(CLOSE_TIMEOUT_S)
+
+    def _check_about(self) -> Document:
+        about = self.request("about")
+        if about.get("contract") != CONTRACT:
+            raise HostError(
+                f"this engine speaks contract {about.get('contract')!r}, Evenhand speaks {CONTRACT}",
+                where=self.command[-1],
+                next_step="Use the engine that was built from the same version: `make build`.",
+            )
+        return {key: value for key, value in about.items() if key not in ("id", "response")}
+
+    def _write(self, document: Document) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n")
+            self._process.stdin.flush()
+        except (BrokenPipeError, ValueError) as error:
+            raise self._death(document["request"]) from error
+
+    def _read_reply(self, request_name: str, timeout_s: float) -> Document:
+        try:
+            line = self._replies.get(timeout=timeout_s)
+        except queue.Empty as error:
+            raise EngineError(
+                f"the engine did not answer within {timeout_s:.0f} s{self._last_words()}",
+                where=request_name,
+                next_step="Try again; if it comes back, report it.",
+            ) from error
+        if line is None:
+            self._replies.put(None)
+            raise self._death(request_name)
+        try:
+            reply = json.loads(line)
+        except ValueError as error:
+            raise EngineError(f"the engine wrote a line that is not JSON: {line[:200]!r}", where=request_name) from error
+        if not isinstance(reply, dict):
+            raise EngineError(f"the engine wrote a line that is no document: {line[:200]!r}", where=request_name)
+        return reply
+
+    def _error_of(self, fault: Any) -> EvenhandError:
+        try:
+            error = _ERROR_OF_KIND[fault["kind"]](fault["what"], where=fault["where"], next_step=fault["next"])
+        except (KeyError, TypeError) as problem:
+            raise EngineError(f"the engine wrote a fault outside the contract: {fault!r}") from problem
+        for line in self.stderr_lines[-10:]:
+            error.add_note(f"engine: {line}")
+        return error
+
+    def _death(self, request_name: str) -> EngineError:
+        try:
+            code = self._process.wait(CLOSE_TIMEOUT_S)
+            how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
+        except subprocess.TimeoutExpired:
+            how = "its output without ending itself"
+        self._readers[1].join(CLOSE_TIMEOUT_S)
+        return EngineError(
+            f"the engine ended {how}{self._last_words()}", where=request_name, next_step="Please report this with the engine's last lines."
+        )
+
+    def _last_words(self) -> str:
+        lines = [line for line in self.stderr_lines if line.strip()][-5:]
+        return "; its last lines: " + " | ".join(lines) if lines else ""
+
+    def _read_replies(self, stream: IO[str]) -> None:
+        for line in stream:
+            if line.strip():
+                self._replies.put(line)
+        self._replies.put(None)
+
+    def _read_stderr(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._stderr.append(line.rstrip("\n"))
+            if self._log is not None:
+                self._log(line.rstrip("\n"))
+
+    def _close_stdin(self) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            return
+
+    def _kill_group(self) -> None:
+        # A wrapper such as `ip netns exec` may have forked: its child holds the ports.
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return

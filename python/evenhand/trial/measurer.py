@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 7: `Measurer`, the only thing that a search knows, and the one that asks the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from evenhand.plan import Direction
+from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EngineSession, EventCallback
+from evenhand.trial.result import TrialResult
+
+MAX_TRIAL_NUMBER = 65535
+"""The tag has 16 bits for it."""
+
+
+class Measurer(Protocol):
+    """Performs one trial. All else (plan, frame size, ports, waits) is fixed while a search runs (RFC 9971, 4.1.4)."""
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        """One trial at `rate_fps` frames per second per direction; its verdict may be INVALID.
+
+        Raises:
+            EvenhandError: There could be no trial at all.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """Waits of the trial phases in seconds (R2544-18). The defaults conform; the engine reports shorter ones as deviations."""
+
+    after_routing_s: float = 2.0
+    after_learning_s: float = 2.0
+    residual_s: float = 2.0
+    restabilize_s: float = 5.0
+
+    @property
+    def total_s(self) -> float:
+        return self.after_routing_s + self.after_learning_s + self.residual_s + self.restabilize_s
+
+    def to_contract(self) -> dict[str, float]:
+        return {
+            "after_routing_s": self.after_routing_s,
+            "after_learning_s": self.after_learning_s,
+            "residual_s": self.residual_s,
+            "restabilize_s": self.restabilize_s,
+        }
+
+
+RFC_WAITS = Waits()
+SHORT_WAITS = Waits(after_routing_s=0.1, after_learning_s=0.2, residual_s=0.3, restabilize_s=0.2)
+"""For software ports, whose queues hold milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Where a trial stops to pass (loss) and to be valid (the rest)."""
+
+    loss_ratio: float = 0.0
+    offered_tolerance: float = 0.0001
+    """R2544-39."""
+    overdue_after_us: float = 100.0
+    clock_ppm: float = 100.0
+
+    def to_contract(self) -> dict[str, float]:
+        return {
+            "loss_ratio": self.loss_ratio,
+            "offered_tolerance": self.offered_tolerance,
+            "overdue_after_us": self.overdue_after_us,
+            "clock_ppm": self.clock_ppm,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class EngineMeasurer:
+    """Measures with an engine whose ports are open. Numbers its trials, so that a frame of an old trial is known as stale."""
+
+    session: EngineSession
+    directions: Sequence[Direction] = ("forward", "reverse")
+    waits: Waits = RFC_WAITS
+    limits: Limits = field(default_factory=Limits)
+    on_event: EventCallback | None = None
+    _last_trial: int = 0
+
+    @property
+    def overhead_s(self) -> float:
+        """Time that a trial takes besides sending."""
+        return self.waits.total_s
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        """See `Measurer.measure`."""
+        self._last_trial = self._last_trial % MAX_TRIAL_NUMBER + 1
+        document: dict[str, Any] = self.session.request(
+            "trial",
+            on_event=self.on_event,
+            # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may go on and tell.
+            timeout_s=duration_s + self.waits.total_s + ANSWER_TIMEOUT_S,
+            trial=self._last_trial,
+            rate_fps=rate_fps,
+            duration_s=duration_s,
+            directions=list(self.directions),
+            waits=self.waits.to_contract(),
+            limits=self.limits.to_contract(),
+        )
+        return TrialResult.from_contract(document)

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 7, trial result: what one trial counted, and the verdict. Frozen; the raw document stays with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from evenhand.errors import EngineError
+from evenhand.plan import Direction
+
+CONTRACT = 1
+"""Version of contract/*.schema.json that this code reads and writes."""
+
+
+class Verdict(StrEnum):
+    """Of one trial. INVALID is the tester's own fault and says nothing of the DUT (R2544-39)."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    INVALID = "INVALID"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a trial is INVALID, or what was lost."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deviation:
+    """Where a trial differs from a requirement, such as a shorter wait (R2544-18)."""
+
+    requirement: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SenderTally:
+    """How well the sender of one direction kept its schedule."""
+
+    overdue_frames: int
+    max_overdue_us: float
+    refusals: int
+    largest_burst: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiverTally:
+    """How well the receiver of one direction kept its ring empty."""
+
+    max_poll_gap_us: float
+    gap_frames: int
+    ring_frames: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """Of the frames received in time; None where there is no such frame."""
+
+    count: int
+    min_ns: float | None
+    max_ns: float | None
+    mean_ns: float | None
+    p50_ns: float | None
+    p99_ns: float | None
+    p999_ns: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectionResult:
+    """Counts of one direction. A frame is lost if it was offered and not received once, whole and in time (R2544-07)."""
+
+    intended_frames: int
+    offered_frames: int
+    received_frames: int
+    duplicated_frames: int
+    reordered_frames: int
+    late_frames: int
+    corrupted_frames: int
+    wrong_length_frames: int
+    foreign_frames: int
+    stale_frames: int
+    neighbor_frames: int
+    offered_fps: float
+    forwarding_rate_fps: float
+    sender: SenderTally
+    receiver: ReceiverTally
+    latency: Latency
+    lost_by_tenth: tuple[int, ...]
+    first_lost: tuple[int, ...]
+
+    @property
+    def lost_frames(self) -> int:
+        return self.offered_frames - self.received_frames
+
+    @property
+    def loss_ratio(self) -> float:
+        """1 - received/intended (RFC 9971); 0..1."""
+        return 1 - self.received_frames / self.intended_frames if self.intended_frames else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialResult:
+    """One trial: load and duration that were asked for, counts, verdict."""
+
+    trial: int
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    started_at: str
+    """RFC 3339, UTC."""
+    frame_size: int
+    """Octets including the FCS."""
+    intended_fps: float
+    """Per direction."""
+    intended_duration_s: float
+    loss_ratio_limit: float
+    """Largest loss ratio that passes."""
+    directions: dict[Direction, DirectionResult]
+    deviations: tuple[Deviation, ...]
+    missed_frames: int
+    """Frames that the tester's own ports dropped during the trial, both sides."""
+    clock_error_ppm: float
+    raw: Mapping[str, Any] = field(repr=False, compare=False)
+    """The document as the engine wrote it, for storage."""
+
+    @property
+    def is_pass(self) -> bool:
+        return self.verdict is Verdict.PASS
+
+    @property
+    def is_valid(self) -> bool:
+        return self.verdict is not Verdict.INVALID
+
+    @property
+    def lost_frames(self) -> int:
+        """Over all directions; a surplus in one cannot hide a loss in the other (R2544-07)."""
+        return sum(direction.lost_frames for direction in self.directions.values())
+
+    @property
+    def loss_ratio(self) -> float:
+        """1 - received/intended over all directions (RFC 9971); 0..1."""
+        intended = sum(direction.intended_frames for direction in self.directions.values())
+        received = sum(direction.received_frames for direction in self.directions.values())
+        return 1 - received / intended if intended else 0.0
+
+    @property
+    def offered_fps(self) -> float:
+        """Per direction: the lowest of them, the load that every direction really got."""
+        return min(direction.offered_fps for direction in self.directions.values())
+
+    @property
+    def forwarding_rate_fps(self) -> float:
+        """Sum of all directions."""
+        return sum(direction.forwarding_rate_fps for direction in self.directions.values())
+
+    @property
+    def was_stopped(self) -> bool:
+        return any(reason.code == "stopped" for reason in self.reasons)
+
+    @classmethod
+    def from_contract(cls, document: Mapping[str, Any]) -> TrialResult:
+        """Read a `trial` response. EngineError if it has another shape or contradicts itself."""
+        try:
+            result = cls._read(document)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise EngineError(f"the engine's trial result is outside the contract: {problem}", where="trial response") from error
+        _check_verdict(result)
+        return result
+
+    @classmethod
+    def _read(cls, document: Mapping[str, Any]) -> TrialResult:
+        if document["contract"] != CONTRACT:
+            raise ValueError(f"it has contract {document['contract']!r}, want {CONTRACT}")
+        directions: dict[Direction, DirectionResult] = {}
+        names: tuple[Direction, ...] = ("forward", "reverse")
+        for name in names:
+            if name in document["directions"]:
+                directions[name] = _direction(name, document["directions"][name])
+        if not directions or len(directions) != len(document["directions"]):
+            raise ValueError(f"directions are {sorted(document['directions'])}, want forward, reverse or both")
+        return cls(
+            trial=_whole(document, "trial"),
+            verdict=Verdict(document["verdict"]),
+            reasons=tuple(Reason(code=str(r["code"]), text=str(r["text"])) for r in document["reasons"]),
+            started_at=str(document["started_at"]),
+            frame_size=_whole(document, "frame_size"),
+            intended_fps=float(document["intended_fps"]),
+            intended_duration_s=float(document["intended_duration_s"]),
+            loss_ratio_limit=float(document["limits"].get("loss_ratio", 0)),
+            directions=directions,
+            deviations=tuple(Deviation(requirement=str(d["requirement"]), text=str(d["text"])) for d in document["deviations"]),
+            missed_frames=sum(_missed(document["ports"][side]) for side in ("left", "right")),
+            clock_error_ppm=float(document["clock"]["error_ppm"]),
+            raw=document,
+        )
+
+
+def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
+    sender, receiver, latency = document["sender"], document["receiver"], document["latency"]
+    result = DirectionResult(
+        intended_frames=_whole(document, "intended_frames"),
+        offered_frames=_whole(document, "offered_frames"),
+        received_frames=_whole(document, "received_frames"),
+        duplicated_frames=_whole(document, "duplicated_frames"),
+        reordered_frames=_whole(document, "reordered_frames"),
+        late_frames=_whole(document, "late_frames"),
+        corrupted_frames=_whole(document, "corrupted_frames"),
+        wrong_length_frames=_whole(document, "wrong_length_frames"),
+        foreign_frames=_whole(document, "foreign_frames"),
+        stale_frames=_whole(document, "stale_frames"),
+        neighbor_frames=_whole(document, "neighbor_frames"),
+        offered_fps=float(document["offered_fps"]),
+        forwarding_rate_fps=float(document["forwarding_rate_fps"]),
+        sender=SenderTally(
+            overdue_frames=_whole(sender, "overdue_frames"),
+            max_overdue_us=float(sender["max_overdue_us"]),
+            refusals=_whole(sender, "refusals"),
+            largest_burst=_whole(sender, "largest_burst"),
+        ),
+        receiver=ReceiverTally(
+            max_poll_gap_us=float(receiver["max_poll_gap_us"]),
+            gap_frames=_whole(receiver, "gap_frames"),
+            ring_frames=_whole(receiver, "ring_frames"),
+        ),
+        latency=Latency(
+            count=_whole(latency, "count"),
+            min_ns=_optional(latency["min_ns"]),
+            max_ns=_optional(latency["max_ns"]),
+            mean_ns=_optional(latency["mean_ns"]),
+            p50_ns=_optional(latency["p50_ns"]),
+            p99_ns=_optional(latency["p99_ns"]),
+            p999_ns=_optional(latency["p999_ns"]),
+        ),
+        lost_by_tenth=tuple(int(n) for n in document["lost_by_tenth"]),
+        first_lost=tuple(int(n) for n in document["first_lost"]),
+    )
+    if result.lost_frames < 0 or result.lost_frames != document["lost_frames"]:
+        raise ValueError(
+            f"{name}: lost {document['lost_frames']} of {result.offered_frames} offered, but {result.received_frames} received"
+        )
+    return result
+
+
+def _check_verdict(result: TrialResult) -> None:
+    """A verdict that its own counts contradict must never become a DUT number."""
+    if result.verdict is not Verdict.PASS:
+        if not result.reasons:
+            raise EngineError(f"trial {result.trial} is {result.verdict} without a reason", where="trial response")
+        return
+    for name, direction in result.directions.items():
+        # Per direction with zero loss; with a loss ratio the trial counts as a whole (RFC 9971), and one direction
+        # may then lose twice as much.
+        share = direction.lost_frames / direction.offered_frames if direction.offered_frames else 0.0
+        allowed = result.loss_ratio_limit * len(result.directions)
+        if share > allowed + 1e-9:
+            raise EngineError(f"trial {result.trial} is PASS, but {name} lost {direction.lost_frames} frames", where="trial response")
+
+
+def _whole(document: Mapping[str, Any], key: str) -> int:
+    value = document[key]
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{key} is {value!r}, want a whole number from 0")
+    return value
+
+
+def _optional(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _missed(port: Mapping[str, Any]) -> int:
+    lost_here = ("missed_frames", "no_buffer_frames")
+    return sum(_whole(port["after"], key) - _whole(port["before"], key) for key in lost_here)

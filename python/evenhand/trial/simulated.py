@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 7: a simulated device whose limit is known, for tests of searches and for trying out goals."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenhand.plan import Direction
+from evenhand.trial.result import CONTRACT, TrialResult, Verdict
+
+
+@dataclass(slots=True, kw_only=True)
+class SimulatedMeasurer:
+    """Forwards up to `limit_fps` per direction and loses the rest; as a tester it offers up to `tester_ceiling_fps`.
+
+    The same seed gives the same results.
+    """
+
+    limit_fps: float
+    frame_size: int = 64
+    directions: tuple[Direction, ...] = ("forward", "reverse")
+    loss_ratio_limit: float = 0.0
+    buffer_frames: float = 0.0
+    """Frames per direction that the device holds back: short trials pass above its limit."""
+    noise_probability: float = 0.0
+    """Chance that a trial below the limit loses one frame nevertheless."""
+    invalid_trials: Iterable[int] = ()
+    """Numbers of the trials that come out INVALID."""
+    invalid_probability: float = 0.0
+    tester_ceiling_fps: float = float("inf")
+    seed: int = 0
+    trials: list[TrialResult] = field(default_factory=list)
+    _random: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        self.invalid_trials = frozenset(self.invalid_trials)
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        """See `Measurer.measure`; no time passes."""
+        number = len(self.trials) + 1
+        intended = max(1, round(rate_fps * duration_s))
+        offered = min(intended, int(self.tester_ceiling_fps * duration_s)) if self.tester_ceiling_fps < rate_fps else intended
+        capacity = self.limit_fps * duration_s + self.buffer_frames
+        # Rates are compared, not rounded counts, so that the limit is exact in short trials too.
+        received = offered if rate_fps * duration_s <= capacity else min(offered - 1, int(capacity))
+        if received == offered > 0 and self._random.random() < self.noise_probability:
+            received -= 1
+        is_hit = self._random.random() < self.invalid_probability or number in frozenset(self.invalid_trials)
+        reasons: list[dict[str, str]] = []
+        if offered != intended:
+            verdict = Verdict.INVALID
+            reasons.append({"code": "offered_load", "text": f"offered {offered} of {intended} frames"})
+        elif is_hit:
+            verdict = Verdict.INVALID
+            reasons.append({"code": "sender_overdue", "text": "simulated stall of the tester"})
+        elif 1 - received / intended > self.loss_ratio_limit:
+            verdict = Verdict.FAIL
+            reasons.append({"code": "loss", "text": f"lost {intended - received} of {intended} frames in each direction"})
+        else:
+            verdict = Verdict.PASS
+        direction = make_direction_document(
+            intended=intended, offered=offered, received=max(received, 0), duration_s=duration_s, rate_fps=rate_fps
+        )
+        document = make_trial_document(
+            trial=number, verdict=verdict, reasons=reasons, frame_size=self.frame_size, rate_fps=rate_fps, duration_s=duration_s,
+            loss_ratio_limit=self.loss_ratio_limit, directions=dict.fromkeys(self.directions, direction),
+        )  # fmt: skip
+        result = TrialResult.from_contract(document)
+        self.trials.append(result)
+        return result
+
+
+def make_direction_document(*, intended: int, offered: int, received: int, duration_s: float, rate_fps: float) -> dict[str, Any]:
+    """One direction of a `trial` response with these counts and a tester without fault."""
+    latency_ns = None if received == 0 else 10_000.0
+    return {
+        "intended_frames": intended,
+        "offered_frames": offered,
+        "offered_fps": offered / intended * rate_fps,
+        "received_frames": received,
+        "lost_frames": offered - received,
+        **dict.fromkeys(("duplicated_frames", "reordered_frames", "late_frames", "corrupted_frames"), 0),
+        **dict.fromkeys(("wrong_length_frames", "foreign_frames", "stale_frames", "neighbor_frames"), 0),
+        "loss_ratio": 1 - received / intended,
+        "forwarding_rate_fps": rate_fps * received / intended,
+        "sender": {"overdue_frames": 0, "max_overdue_us": 1.0, "refusals": 0, "largest_burst": 1},
+        "receiver": {"max_poll_gap_us": 5.0, "gap_frames": 0, "ring_frames": 2048},
+        "latency": {
+            "count": received,
+            **dict.fromkeys(("min_ns", "max_ns", "mean_ns", "p50_ns", "p99_ns", "p999_ns"), latency_ns),
+            "buckets": [[latency_ns, received]] if received else [],
+        },
+        "lost_by_tenth": [],
+        "first_lost": [],
+    }
+
+
+def make_trial_document(
+    *,
+    trial: int,
+    verdict: Verdict,
+    reasons: list[dict[str, str]],
+    frame_size: int,
+    rate_fps: float,
+    duration_s: float,
+    loss_ratio_limit: float,
+    directions: dict[Direction, dict[str, Any]],
+) -> dict[str, Any]:
+    """A `trial` response as contract/reply.schema.json wants it."""
+    counters = {
+        **dict.fromkeys(("received_frames", "transmitted_frames", "missed_frames"), 0),
+        **dict.fromkeys(("receive_errors", "transmit_errors", "no_buffer_frames"), 0),
+        "link_up": True,
+    }
+    port = {"before": counters, "after": counters}
+    intended = sum(direction["intended_frames"] for direction in directions.values())
+    received = sum(direction["received_frames"] for direction in directions.values())
+    return {
+        "id": trial,
+        "response": "trial",
+        "contract": CONTRACT,
+        "trial": trial,
+        "verdict": str(verdict),
+        "reasons": reasons,
+        "started_at": "2026-01-01T00:00:00Z",
+        "frame_size": frame_size,
+        "intended_fps": rate_fps,
+        "intended_duration_s": duration_s,
+        "loss_ratio": 1 - received / intended,
+        "limits": {"loss_ratio": loss_ratio_limit},
+        "deviations": [],
+        "phases": [{"phase": "sending", "start_s": 0, "seconds": duration_s}],
+        "directions": directions,
+        "ports": {"left": port, "right": port},
+        "clock": {"ticks_per_second": 1e9, "error_ppm": 0.0},
+    }

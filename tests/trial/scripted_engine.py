@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""An engine that plays a part: speaks the contract from golden replies, or breaks it in the way that argv names."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
+
+
+def say(document: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
+
+
+def main(part: str) -> None:
+    replies = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
+    by_response = {reply["response"]: reply for reply in reversed(replies) if "response" in reply}
+    faults = [reply for reply in replies if "fault" in reply]
+    print("EAL: scripted engine speaks to people", file=sys.stderr, flush=True)
+    if part == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for line in sys.stdin:
+        request = json.loads(line)
+        name, request_id = request["request"], request["id"]
+        if name == "about":
+            about = {**by_response["about"], "id": request_id}
+            if part == "contract-2":
+                about["contract"] = 2
+            say(about)
+        elif part == "crash":
+            print("PANIC in rte_eal_init(): no memory", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGSEGV)
+        elif part == "quit":
+            sys.exit(9)
+        elif part == "garbage":
+            print("Segmentation fault", flush=True)
+        elif part == "wrong-id":
+            say({**by_response["close"], "id": 99})
+        elif part == "odd-fault":
+            say({"id": request_id, "fault": "no"})
+        elif part == "silent":
+            time.sleep(600)
+        elif part.startswith("fault-"):
+            kind = part.removeprefix("fault-")
+            fault = next(reply for reply in faults if reply["fault"]["kind"] == kind and reply["id"] is not None)
+            say({**fault, "id": request_id})
+        else:
+            if name == "trial":
+                for reply in replies:
+                    if "event" in reply:
+                        say({**reply, "id": request_id, "trial": request["trial"]})
+            say({**by_response[name], "id": request_id})
+    if part == "deaf":
+        time.sleep(600)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

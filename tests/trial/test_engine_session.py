@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engine session: faults keep their kind, death is told with its last words, and no engine is left behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.trial import EngineMeasurer, EngineSession, Verdict, find_engine, measurer
+
+SCRIPTED = Path(__file__).with_name("scripted_engine.py")
+
+
+def start(part: str) -> EngineSession:
+    return EngineSession([sys.executable, SCRIPTED, part])
+
+
+def is_running(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_session_tells_what_engine_it_is() -> None:
+    with start("fair") as session:
+        assert session.about["contract"] == 1
+        assert session.about["dpdk"] == "22.11.11"
+
+
+def test_events_come_before_the_response() -> None:
+    events: list[dict[str, Any]] = []
+    with start("fair") as session:
+        result = EngineMeasurer(session=session, on_event=events.append).measure(60, 1e6)
+    assert result.verdict is Verdict.PASS
+    assert [event["phase"] for event in events] == ["routing", "sending", "restabilize"]
+    assert {event["trial"] for event in events} == {1}
+
+
+def test_trial_numbers_stay_within_the_tag() -> None:
+    """The tag has 16 bits; number 0 belongs to previews."""
+    numbers: list[int] = []
+    with start("fair") as session:
+        meter = EngineMeasurer(session=session, on_event=lambda event: numbers.append(event["trial"]))
+        meter.measure(1, 1)
+        meter._last_trial = measurer.MAX_TRIAL_NUMBER - 1
+        meter.measure(1, 1)
+        meter.measure(1, 1)
+    assert sorted(set(numbers)) == [1, 65535]
+    assert numbers[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "exit_code"), [("bad_request", RequestError, 2), ("host_not_ready", HostError, 3), ("bug", EngineError, 4)]
+)
+def test_a_fault_becomes_the_error_of_its_kind_and_the_session_lives_on(kind: str, error: type[EvenhandError], exit_code: int) -> None:
+    with start(f"fault-{kind}") as session:
+        for _ in range(2):
+            with pytest.raises(error) as caught:
+                session.request("counters")
+            assert caught.value.exit_code == exit_code
+            assert caught.value.what
+            assert caught.value.next_step
+        assert session.request("about")["contract"] == 1
+
+
+def test_an_engine_of_another_contract_is_refused() -> None:
+    with pytest.raises(HostError, match="contract 2"):
+        start("contract-2")
+
+
+def test_a_crash_is_told_with_the_last_words() -> None:
+    with start("crash") as session, pytest.raises(EngineError, match=r"SIGSEGV.*no memory"):
+        session.request("counters")
+
+
+def test_an_early_end_is_told_with_its_exit_code() -> None:
+    with start("quit") as session, pytest.raises(EngineError, match="exit code 9"):
+        session.request("counters")
+
+
+@pytest.mark.parametrize(
+    ("part", "words"), [("garbage", "not JSON"), ("wrong-id", "answered request 99"), ("odd-fault", "outside the contract")]
+)
+def test_words_outside_the_contract_are_a_bug(part: str, words: str) -> None:
+    with start(part) as session, pytest.raises(EngineError, match=words):
+        session.request("counters")
+
+
+def test_silence_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenhand.trial.engine_session.CLOSE_TIMEOUT_S", 0.2)
+    with start("silent") as session, pytest.raises(EngineError, match="did not answer"):
+        session.request("counters", timeout_s=0.2)
+    assert not is_running(session._process.pid)
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt, RuntimeError])
+def test_no_engine_is_left_behind(reason: type[BaseException]) -> None:
+    session = start("fair")
+    with pytest.raises(reason), session:
+        raise reason
+    assert not is_running(session._process.pid)
+
+
+def test_an_engine_that_ignores_all_requests_to_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenhand.trial.engine_session.CLOSE_TIMEOUT_S", 0.2)
+    with start("deaf") as session:
+        pass
+    assert session._process.returncode == -9
+
+
+def test_an_engine_that_cannot_start_is_a_host_error(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="does not start"):
+        EngineSession([tmp_path / "nothing"])
+
+
+def make_executable(path: Path) -> Path:
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_engine_is_looked_for_in_order(tmp_path: Path) -> None:
+    option, variable, checkout = (make_executable(tmp_path / name) for name in ("a", "b", "c"))
+    on_path = make_executable(tmp_path / "evenhand-engine")
+    environment = {"EVENHAND_ENGINE": str(variable), "PATH": str(tmp_path)}
+    assert find_engine(option, environment=environment, checkout_engine=checkout) == option
+    assert find_engine(environment=environment, checkout_engine=checkout) == variable
+    environment.pop("EVENHAND_ENGINE")
+    assert find_engine(environment=environment, checkout_engine=checkout) == checkout
+    assert find_engine(environment=environment, checkout_engine=tmp_path / "none") == on_path
+
+
+def test_a_missing_engine_is_a_host_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(HostError) as caught:
+        find_engine(environment={"PATH": str(tmp_path)}, checkout_engine=tmp_path / "none")
+    assert "make build" in caught.value.next_step
+    with pytest.raises(HostError, match="does not exist"):
+        find_engine(tmp_path / "none")
+    with pytest.raises(HostError, match="not an executable"):
+        find_engine(tmp_path)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trial result: derived figures follow RFC 9971, and documents that contradict themselves are bugs, not results."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import EngineError
+from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
+
+GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
+
+
+@pytest.fixture
+def passed() -> dict[str, Any]:
+    documents = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
+    return copy.deepcopy(next(d for d in documents if d.get("verdict") == "PASS"))
+
+
+def set_path(document: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    for part in parents:
+        document = document[part]
+    if value is ...:
+        del document[last]
+    else:
+        document[last] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("verdict", "MAYBE"),
+        ("verdict", ...),
+        ("directions", {}),
+        ("directions", {"sideways": {}}),
+        ("directions.forward.received_frames", -1),
+        ("directions.forward.received_frames", 1.5),
+        ("directions.forward.received_frames", "many"),
+        ("directions.forward.sender", None),
+        ("directions.forward.lost_frames", 7),
+        ("contract", 2),
+        ("limits", None),
+        ("clock", []),
+        ("ports.left.after.missed_frames", ...),
+    ],
+)
+def test_a_document_of_another_shape_is_an_engine_error(passed: dict[str, Any], path: str, value: Any) -> None:
+    set_path(passed, path, value)
+    with pytest.raises(EngineError):
+        TrialResult.from_contract(passed)
+
+
+def test_a_pass_that_lost_a_frame_in_one_direction_is_a_bug(passed: dict[str, Any]) -> None:
+    """R2544-07: a surplus or a duplicate elsewhere cannot hide the loss."""
+    forward = passed["directions"]["forward"]
+    forward.update(received_frames=forward["offered_frames"] - 1, lost_frames=1, duplicated_frames=1)
+    with pytest.raises(EngineError, match="PASS, but forward lost 1"):
+        TrialResult.from_contract(passed)
+
+
+def test_more_received_than_offered_is_a_bug(passed: dict[str, Any]) -> None:
+    """R2544-07: `received` counts unique frames."""
+    forward = passed["directions"]["forward"]
+    forward.update(received_frames=forward["offered_frames"] + 1, lost_frames=-1)
+    with pytest.raises(EngineError):
+        TrialResult.from_contract(passed)
+
+
+@pytest.mark.parametrize("verdict", ["FAIL", "INVALID"])
+def test_a_bad_verdict_needs_a_reason(passed: dict[str, Any], verdict: str) -> None:
+    passed["verdict"] = verdict
+    with pytest.raises(EngineError, match="without a reason"):
+        TrialResult.from_contract(passed)
+
+
+def test_loss_is_counted_over_all_directions_and_rate_per_direction() -> None:
+    """R2544-15: rates are per direction; RFC 9971: the loss ratio is over all directions."""
+    result = SimulatedMeasurer(limit_fps=900).measure(10, 1000)
+    assert result.verdict is Verdict.FAIL
+    assert result.lost_frames == 2000
+    assert result.loss_ratio == pytest.approx(0.1)
+    assert result.offered_fps == pytest.approx(1000)
+    assert result.forwarding_rate_fps == pytest.approx(1800)
+
+
+def test_a_tester_below_the_intended_load_is_invalid_not_a_loss() -> None:
+    """R2544-39."""
+    result = SimulatedMeasurer(limit_fps=1e9, tester_ceiling_fps=500).measure(10, 1000)
+    assert result.verdict is Verdict.INVALID
+    assert result.lost_frames == 0
+    assert result.offered_fps == pytest.approx(500)
