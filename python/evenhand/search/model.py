@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 8: what a throughput search is asked for, what it tells on the way, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.trial import TrialResult, Verdict
+from evenhand.units import format_count, format_duration, format_rate
+
+FULL_LENGTH_S = 60.0
+"""R2544-20."""
+
+
+class Outcome(StrEnum):
+    """How a search ended."""
+
+    FOUND = "found"
+    AT_OR_ABOVE_MAXIMUM = "at_or_above_maximum"
+    """The maximum itself passed: there is no upper bound (MLR-10)."""
+    BELOW_MINIMUM = "below_minimum"
+    TESTER_LIMIT = "tester_limit"
+    """A load came out INVALID again and again: the tester ended the search, not the DUT."""
+    STOPPED = "stopped"
+
+
+class Purpose(StrEnum):
+    """Why a trial was made."""
+
+    MAXIMUM = "maximum"
+    SEARCH = "search"
+    CONFIRMATION = "confirmation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputGoal:
+    """Where to search, how long the trials are, and when the search may stop. Loads are per direction."""
+
+    max_fps: float
+    """Highest load that is tried: the line rate, or the user's maximum."""
+    min_fps: float | None = None
+    """Lowest load that is tried; default a thousandth of the maximum, and a frame in the shortest trial (MLR-12)."""
+    precision: float = 0.005
+    """Stop when the bracket is no wider than this share of its upper bound; 0 < x < 1."""
+    duration_s: float = 5.0
+    """Of the trials of the search."""
+    final_duration_s: float = FULL_LENGTH_S
+    """Of the trial that confirms the result (R2544-20)."""
+    loss_ratio: float = 0.0
+    """Largest loss ratio that passes; the measurer judges by the same. Named in the result if it is not 0."""
+    invalid_retries: int = 2
+    """How often an INVALID trial is repeated before the search ends (decision: two)."""
+    max_trials: int = 200
+    """Ends a search that does not come to an end, on a device that changes its mind."""
+
+    def __post_init__(self) -> None:
+        if not self.max_fps > 0:
+            raise RequestError(f"maximum rate {self.max_fps} fps: must be above 0", where="maximum rate")
+        if not 0 < self.precision < 1:
+            raise RequestError(f"precision {self.precision}: must be above 0 and below 1", where="precision", next_step="Use 0.5%.")
+        if not self.duration_s > 0:
+            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="duration")
+        if self.final_duration_s < self.duration_s:
+            raise RequestError(
+                f"the final trial of {format_duration(self.final_duration_s)} is shorter than the trials of the search, "
+                f"{format_duration(self.duration_s)}",
+                where="final duration",
+                next_step="Make the final trial at least as long.",
+            )
+        if not 0 <= self.loss_ratio < 1:
+            raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss ratio")
+        if self.min_fps is not None and not 0 < self.min_fps <= self.max_fps:
+            raise RequestError(
+                f"minimum rate {format_rate(self.min_fps)}: must be above 0 and at most the maximum {format_rate(self.max_fps)}",
+                where="minimum rate",
+            )
+
+    @property
+    def lowest_fps(self) -> float:
+        """The minimum load in use."""
+        if self.min_fps is not None:
+            return self.min_fps
+        return min(self.max_fps, max(self.max_fps / 1000, 1 / self.duration_s))
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "max_fps": self.max_fps,
+            "min_fps": self.lowest_fps,
+            "precision": self.precision,
+            "duration_s": self.duration_s,
+            "final_duration_s": self.final_duration_s,
+            "loss_ratio": self.loss_ratio,
+            "invalid_retries": self.invalid_retries,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTrial:
+    """One trial within a search."""
+
+    number: int
+    """From 1, in the order in which they were made."""
+    purpose: Purpose
+    attempt: int
+    """1, or 2 and more after INVALID trials at the same load."""
+    is_full_length: bool
+    result: TrialResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialStarted:
+    """Progress: a trial begins."""
+
+    number: int
+    purpose: Purpose
+    attempt: int
+    rate_fps: float
+    duration_s: float
+    remaining_trials: int
+    """Expected number of trials from this one on."""
+    remaining_s: float
+    """Expected time from now on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialFinished:
+    """Progress: a trial ended; the bounds as they are after it."""
+
+    trial: SearchTrial
+    lower_fps: float
+    upper_fps: float | None
+    remaining_trials: int
+    remaining_s: float
+
+
+SearchEvent = TrialStarted | TrialFinished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputResult:
+    """What a search found; all its trials, in order."""
+
+    goal: ThroughputGoal
+    outcome: Outcome
+    throughput_fps: float | None
+    """Per direction, confirmed by a full-length trial; None unless found or at the maximum."""
+    upper_fps: float | None
+    """Lowest load that failed."""
+    trials: tuple[SearchTrial, ...]
+
+    @property
+    def highest_passed_fps(self) -> float | None:
+        """Highest intended load below every failed load that passed in any trial, short ones included."""
+        passed = (t.result.intended_fps for t in self.trials if t.result.is_pass)
+        return max((load for load in passed if self.upper_fps is None or load < self.upper_fps), default=None)
+
+    @property
+    def highest_offered_fps(self) -> float | None:
+        """Highest load that a valid trial really offered."""
+        return max((t.result.offered_fps for t in self.trials if t.result.is_valid), default=None)
+
+    @property
+    def final_trial(self) -> TrialResult | None:
+        """The full-length trial that confirmed the throughput."""
+        if self.throughput_fps is None:
+            return None
+        return next(t.result for t in reversed(self.trials) if t.is_full_length and t.result.intended_fps == self.throughput_fps)
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(t.result.verdict is verdict for t in self.trials)
+
+    def to_document(self) -> dict[str, Any]:
+        """For JSON and storage; the trials' own documents are kept beside it."""
+        return {
+            "outcome": str(self.outcome),
+            "throughput_fps_per_direction": self.throughput_fps,
+            "upper_fps_per_direction": self.upper_fps,
+            "highest_passed_fps_per_direction": self.highest_passed_fps,
+            "highest_offered_fps_per_direction": self.highest_offered_fps,
+            "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
+            "goal": self.goal.to_document(),
+        }
+
+
+def describe_outcome(result: ThroughputResult) -> str:
+    """One sentence for people."""
+    upper = "" if result.upper_fps is None else f"; {format_count(result.upper_fps)} fps failed"
+    passed, offered = (
+        "none" if rate is None else f"{format_count(rate)} fps per direction"
+        for rate in (result.highest_passed_fps, result.highest_offered_fps)
+    )
+    match result.outcome:
+        case Outcome.FOUND:
+            return f"found{upper}"
+        case Outcome.AT_OR_ABOVE_MAXIMUM:
+            return f"at or above the maximum of {format_count(result.goal.max_fps)} fps per direction: the limit was not reached"
+        case Outcome.BELOW_MINIMUM:
+            return f"below the minimum of {format_count(result.goal.lowest_fps)} fps per direction: no load passed"
+        case Outcome.TESTER_LIMIT:
+            return f"tester limit: the tester itself could not keep the load. Highest load passed: {passed}; really offered: {offered}"
+        case Outcome.STOPPED:
+            return f"stopped before the end. Highest load passed: {passed}"

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 8: find the highest load at which a measurer loses nothing, or no more than the loss ratio allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from evenhand.search.bracket import Bracket
+from evenhand.search.model import Outcome, Purpose, SearchEvent, SearchTrial, ThroughputGoal, ThroughputResult, TrialFinished, TrialStarted
+from evenhand.trial import Measurer, Verdict
+
+ProgressCallback = Callable[[SearchEvent], None]
+
+
+def find_throughput(
+    measurer: Measurer, goal: ThroughputGoal, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0
+) -> ThroughputResult:
+    """Binary search (R2544-21, MLR-13): the maximum itself first, then midpoints, then a full-length trial at the result.
+
+    Any loss above the goal's ratio lowers the upper bound. If the full-length trial fails, the search goes on below
+    it with full-length trials, since short ones have shown to be too kind. INVALID trials are kept, move no bound, are
+    repeated `goal.invalid_retries` times, and then end the search.
+
+    Args:
+        on_progress: Gets an event before and after each trial; the trial's event comes before the next trial begins.
+        overhead_s: Time that a trial takes besides sending; for the estimate of the time left only.
+
+    Raises:
+        EvenhandError: The measurer could not run at all.
+    """
+    return _Search(measurer=measurer, goal=goal, on_progress=on_progress, overhead_s=overhead_s).run()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    measurer: Measurer
+    goal: ThroughputGoal
+    on_progress: ProgressCallback | None
+    overhead_s: float
+    trials: list[SearchTrial] = field(default_factory=list)
+    are_short_trials_trusted: bool = True
+    bracket: Bracket = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bracket = Bracket(min_fps=self.goal.lowest_fps, max_fps=self.goal.max_fps, precision=self.goal.precision)
+
+    def run(self) -> ThroughputResult:
+        bracket = self.bracket
+        while True:
+            if bracket.upper_fps is None and bracket.is_confirmed:
+                return self._result(Outcome.AT_OR_ABOVE_MAXIMUM, bracket.lower_fps)
+            if bracket.is_below_minimum:
+                return self._result(Outcome.BELOW_MINIMUM)
+            if bracket.is_narrow and bracket.is_confirmed:
+                return self._result(Outcome.FOUND, bracket.lower_fps)
+            load_fps = bracket.next_load()
+            is_confirmation = load_fps in bracket.passed
+            purpose = Purpose.MAXIMUM if bracket.upper_fps is None else Purpose.SEARCH
+            if is_confirmation:
+                purpose = Purpose.CONFIRMATION
+            is_full_length = is_confirmation or not self.are_short_trials_trusted or self._are_durations_equal
+            trial = self._measure_valid(load_fps, purpose, is_full_length=is_full_length)
+            if trial is None:
+                return self._result(Outcome.STOPPED)
+            if not trial.result.is_valid:
+                return self._result(Outcome.STOPPED if trial.result.was_stopped else Outcome.TESTER_LIMIT)
+            if is_confirmation and not trial.result.is_pass:
+                self.are_short_trials_trusted = False
+
+    @property
+    def _are_durations_equal(self) -> bool:
+        return self.goal.duration_s >= self.goal.final_duration_s
+
+    def _measure_valid(self, load_fps: float, purpose: Purpose, *, is_full_length: bool) -> SearchTrial | None:
+        """The first valid trial at this load, else the last INVALID one; None if there may be no more trials."""
+        duration_s = self.goal.final_duration_s if is_full_length else self.goal.duration_s
+        trial: SearchTrial | None = None
+        for attempt in range(1, self.goal.invalid_retries + 2):
+            number = len(self.trials) + 1
+            if number > self.goal.max_trials:
+                return None
+            remaining_trials, remaining_s = self._estimate()
+            self._tell(
+                TrialStarted(
+                    number=number, purpose=purpose, attempt=attempt, rate_fps=load_fps, duration_s=duration_s,
+                    remaining_trials=remaining_trials, remaining_s=remaining_s,
+                )
+            )  # fmt: skip
+            result = self.measurer.measure(duration_s, load_fps)
+            trial = SearchTrial(number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length, result=result)
+            self.trials.append(trial)
+            if result.verdict is Verdict.PASS:
+                self.bracket.note_pass(load_fps, is_full_length=is_full_length)
+            elif result.verdict is Verdict.FAIL:
+                self.bracket.note_fail(load_fps)
+            remaining_trials, remaining_s = self._estimate()
+            self._tell(
+                TrialFinished(
+                    trial=trial, lower_fps=self.bracket.lower_fps, upper_fps=self.bracket.upper_fps,
+                    remaining_trials=remaining_trials, remaining_s=remaining_s,
+                )
+            )  # fmt: skip
+            if result.is_valid or result.was_stopped:
+                break
+        return trial
+
+    def _estimate(self) -> tuple[int, float]:
+        """Trials and seconds to come, if each trial is valid and the first confirmation holds."""
+        bracket = self.bracket
+        if bracket.is_below_minimum or (bracket.is_confirmed and (bracket.is_narrow or bracket.upper_fps is None)):
+            return 0, 0.0
+        # A maximum that passed short is confirmed at once; a maximum not yet tried will most likely fail.
+        searching = 0 if bracket.upper_fps is None and bracket.passed else bracket.remaining_halvings() + (bracket.upper_fps is None)
+        search_s = self.goal.duration_s if self.are_short_trials_trusted else self.goal.final_duration_s
+        is_confirmation_due = self.are_short_trials_trusted and not self._are_durations_equal
+        final = 1 if is_confirmation_due or searching == 0 else 0
+        seconds = searching * (search_s + self.overhead_s) + final * (self.goal.final_duration_s + self.overhead_s)
+        return searching + final, seconds
+
+    def _tell(self, event: SearchEvent) -> None:
+        if self.on_progress is not None:
+            self.on_progress(event)
+
+    def _result(self, outcome: Outcome, throughput_fps: float | None = None) -> ThroughputResult:
+        return ThroughputResult(
+            goal=self.goal, outcome=outcome, throughput_fps=throughput_fps, upper_fps=self.bracket.upper_fps, trials=tuple(self.trials)
+        )

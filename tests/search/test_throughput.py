@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Throughput search on devices whose limit is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.errors import RequestError
+from evenhand.search import Outcome, Purpose, SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, TrialStarted, find_throughput
+from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
+
+MAX_FPS = 1_000_000.0
+limits = st.floats(min_value=0, max_value=2 * MAX_FPS)
+precisions = st.sampled_from([0.0005, 0.005, 0.01, 0.1])
+
+
+def search(device: SimulatedMeasurer, *, on_progress: Callable[[SearchEvent], None] | None = None, **goal: float) -> ThroughputResult:
+    options = {"max_fps": MAX_FPS, "duration_s": 1.0, "final_duration_s": 60.0, "loss_ratio": device.loss_ratio_limit, **goal}
+    return find_throughput(device, ThroughputGoal(**options), on_progress=on_progress)  # type: ignore[arg-type]
+
+
+@given(limit_fps=limits, precision=precisions)
+def test_a_limit_is_found_within_the_width_and_never_above(limit_fps: float, precision: float) -> None:
+    """R2544-21, MLR-13: limit T gives a result in (T - width, T]; a wire-speed DUT gets the maximum itself."""
+    result = search(SimulatedMeasurer(limit_fps=limit_fps), precision=precision)
+    if limit_fps >= MAX_FPS:
+        assert result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM
+        assert result.throughput_fps == MAX_FPS
+    elif limit_fps < result.goal.lowest_fps:
+        assert result.outcome is Outcome.BELOW_MINIMUM
+        assert result.throughput_fps is None
+    else:
+        assert result.outcome is Outcome.FOUND
+        assert result.throughput_fps is not None
+        assert limit_fps * (1 - precision) < result.throughput_fps <= limit_fps
+
+
+@given(
+    limit_fps=limits,
+    noise=st.floats(min_value=0, max_value=0.9),
+    invalid=st.floats(min_value=0, max_value=0.5),
+    buffer_frames=st.floats(min_value=0, max_value=2 * MAX_FPS),
+    seed=st.integers(min_value=0),
+)
+def test_search_never_reports_a_load_that_lost_frames(
+    limit_fps: float, noise: float, invalid: float, buffer_frames: float, seed: int
+) -> None:
+    """R2544-20: the last trial at the reported load is a full-length one that passed, on any device."""
+    device = SimulatedMeasurer(
+        limit_fps=limit_fps, noise_probability=noise, invalid_probability=invalid, buffer_frames=buffer_frames, seed=seed
+    )
+    result = search(device)
+    assert [t.result for t in result.trials] == device.trials
+    if result.throughput_fps is None:
+        assert result.outcome not in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)
+        return
+    full_length = [t for t in device.trials if t.intended_fps == result.throughput_fps and t.intended_duration_s == 60]
+    assert full_length[-1].verdict is Verdict.PASS
+    assert full_length[-1].lost_frames == 0
+    assert result.final_trial == full_length[-1]
+
+
+@given(limit_fps=limits, invalid_trials=st.sets(st.integers(min_value=1, max_value=30)))
+def test_invalid_trials_move_no_bound(limit_fps: float, invalid_trials: set[int]) -> None:
+    """Decision D5: a tester's fault, however often, leaves the result as it is or ends the search."""
+    undisturbed = search(SimulatedMeasurer(limit_fps=limit_fps))
+    disturbed = search(SimulatedMeasurer(limit_fps=limit_fps, invalid_trials=invalid_trials))
+    valid_loads = [t.result.intended_fps for t in disturbed.trials if t.result.is_valid]
+    assert valid_loads == [t.result.intended_fps for t in undisturbed.trials][: len(valid_loads)]
+    if disturbed.outcome is Outcome.TESTER_LIMIT:
+        assert disturbed.throughput_fps is None
+        assert [t.result.verdict for t in disturbed.trials[-3:]] == [Verdict.INVALID] * 3
+        assert [t.attempt for t in disturbed.trials[-3:]] == [1, 2, 3]
+        assert len({t.result.intended_fps for t in disturbed.trials[-3:]}) == 1
+    else:
+        assert disturbed.throughput_fps == undisturbed.throughput_fps
+
+
+@given(limit_fps=limits, min_fps=st.floats(min_value=1, max_value=MAX_FPS), noise=st.floats(min_value=0, max_value=1))
+def test_loads_stay_between_minimum_and_maximum(limit_fps: float, min_fps: float, noise: float) -> None:
+    """MLR-12."""
+    device = SimulatedMeasurer(limit_fps=limit_fps, noise_probability=noise)
+    search(device, min_fps=min_fps)
+    assert all(min_fps <= trial.intended_fps <= MAX_FPS for trial in device.trials)
+    assert device.trials[0].intended_fps == MAX_FPS
+
+
+def test_a_tester_that_cannot_keep_up_ends_the_search_with_what_was_really_tested() -> None:
+    """R2544-39: the ceiling of the tester is no limit of the DUT."""
+    device = SimulatedMeasurer(limit_fps=900_000, tester_ceiling_fps=800_000)
+    result = search(device)
+    assert result.outcome is Outcome.TESTER_LIMIT
+    assert len(result.trials) == 3
+    assert result.throughput_fps is None
+    assert result.highest_passed_fps is None
+    assert result.highest_offered_fps is None
+
+
+def test_a_tester_limit_within_the_search_keeps_the_highest_load_that_passed() -> None:
+    """Issue: the search ends with "tester limit" and the highest load that was really tested."""
+    device = SimulatedMeasurer(limit_fps=640_000, invalid_trials={4, 5, 6})
+    result = search(device)
+    assert result.outcome is Outcome.TESTER_LIMIT
+    assert [t.result.intended_fps for t in result.trials] == [1e6, 5e5, 7.5e5, 6.25e5, 6.25e5, 6.25e5]
+    assert result.highest_passed_fps == 500_000
+    assert result.highest_offered_fps == pytest.approx(1_000_000)
+
+
+def test_two_invalid_trials_are_repeated_and_the_search_goes_on() -> None:
+    device = SimulatedMeasurer(limit_fps=640_000, invalid_trials={2, 3})
+    result = search(device)
+    assert result.outcome is Outcome.FOUND
+    assert result.count(Verdict.INVALID) == 2
+    assert [t.attempt for t in result.trials[:5]] == [1, 1, 2, 3, 1]
+
+
+def test_a_device_with_a_deep_buffer_is_judged_by_full_length_trials() -> None:
+    """R2544-20: short trials pass above the limit; the result may not."""
+    device = SimulatedMeasurer(limit_fps=400_000, buffer_frames=200_000)
+    result = search(device)
+    true_limit = 400_000 + 200_000 / 60
+    assert result.outcome is Outcome.FOUND
+    assert result.throughput_fps is not None
+    assert true_limit * 0.995 < result.throughput_fps <= true_limit
+    failed = next(i for i, t in enumerate(result.trials) if t.purpose is Purpose.CONFIRMATION and not t.result.is_pass)
+    assert all(t.is_full_length for t in result.trials[failed:])
+
+
+def test_equal_durations_need_no_second_confirmation() -> None:
+    result = search(SimulatedMeasurer(limit_fps=640_000), duration_s=60, final_duration_s=60)
+    assert result.outcome is Outcome.FOUND
+    assert all(t.purpose is not Purpose.CONFIRMATION for t in result.trials)
+    loads = [t.result.intended_fps for t in result.trials]
+    assert len(set(loads)) == len(loads)
+
+
+def test_a_maximum_that_passes_is_confirmed_once_and_reported() -> None:
+    """MLR-13: line rate itself is tried, so that a wire-speed DUT gets the line rate."""
+    result = search(SimulatedMeasurer(limit_fps=2e6))
+    assert [(t.purpose, t.is_full_length) for t in result.trials] == [(Purpose.MAXIMUM, False), (Purpose.CONFIRMATION, True)]
+
+
+def test_a_loss_ratio_finds_the_knee_above_the_zero_loss_limit() -> None:
+    device = SimulatedMeasurer(limit_fps=400_000, loss_ratio_limit=0.005)
+    result = search(device)
+    assert result.throughput_fps is not None
+    assert 400_000 <= result.throughput_fps <= 400_000 / 0.995
+    assert result.to_document()["goal"]["loss_ratio"] == 0.005
+
+
+def test_a_device_that_forwards_nothing_is_below_the_minimum() -> None:
+    """MLR-13: a limit of 0 ends."""
+    result = search(SimulatedMeasurer(limit_fps=0))
+    assert result.outcome is Outcome.BELOW_MINIMUM
+    assert result.trials[-1].result.intended_fps == 1000
+    assert len(result.trials) < 15
+
+
+def test_a_search_without_end_is_stopped() -> None:
+    result = search(SimulatedMeasurer(limit_fps=640_000), max_trials=4)
+    assert result.outcome is Outcome.STOPPED
+    assert len(result.trials) == 4
+    assert result.throughput_fps is None
+    assert result.highest_passed_fps == 625_000
+
+
+@given(limit_fps=limits)
+def test_progress_tells_each_trial_before_and_after_and_counts_down(limit_fps: float) -> None:
+    """The event of a finished trial comes before the next trial, so that it can be stored first (D11)."""
+    events: list[SearchEvent] = []
+    result = search(SimulatedMeasurer(limit_fps=limit_fps), on_progress=events.append)
+    started, finished = events[::2], events[1::2]
+    assert all(isinstance(e, TrialStarted) and e.remaining_trials >= 1 and e.remaining_s > 0 for e in started)
+    assert [e.trial for e in finished if isinstance(e, TrialFinished)] == list(result.trials)
+    last = finished[-1]
+    assert isinstance(last, TrialFinished)
+    assert (last.remaining_trials, last.remaining_s) == (0, 0)
+
+
+@given(limit_fps=st.floats(min_value=2000, max_value=999_000))
+def test_the_first_estimate_is_close(limit_fps: float) -> None:
+    events: list[SearchEvent] = []
+    result = search(SimulatedMeasurer(limit_fps=limit_fps), on_progress=events.append)
+    first = events[0]
+    assert isinstance(first, TrialStarted)
+    assert abs(first.remaining_trials - len(result.trials)) <= 9
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        {"max_fps": 0}, {"max_fps": float("nan")}, {"precision": 0}, {"precision": 1}, {"duration_s": 0}, {"final_duration_s": 0.5},
+        {"min_fps": 0}, {"min_fps": 2e6},
+    ],
+)  # fmt: skip
+def test_goals_that_cannot_be_met_are_refused(goal: dict[str, float]) -> None:
+    with pytest.raises(RequestError):
+        search(SimulatedMeasurer(limit_fps=1), on_progress=None, **goal)
+
+
+class _StoppedMeasurer(SimulatedMeasurer):
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        raw = dict(SimulatedMeasurer.measure(self, duration_s, rate_fps).raw)
+        return TrialResult.from_contract({**raw, "verdict": "INVALID", "reasons": [{"code": "stopped", "text": "by the client"}]})
+
+
+def test_a_stopped_trial_stops_the_search_without_a_retry() -> None:
+    result = search(_StoppedMeasurer(limit_fps=1e6))
+    assert result.outcome is Outcome.STOPPED
+    assert len(result.trials) == 1
