@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9, series: runs and what they are stored in."""
+
+from evenhand.series.host_facts import read_host_facts, read_versions
+from evenhand.series.store import SUFFIX, RunStore, SearchWriter, StoredRun, StoredSearch, StoredTrial, read_run
+
+__all__ = [
+    "SUFFIX",
+    "RunStore",
+    "SearchWriter",
+    "StoredRun",
+    "StoredSearch",
+    "StoredTrial",
+    "read_host_facts",
+    "read_run",
+    "read_versions",
+]

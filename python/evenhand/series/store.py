@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: a run is one SQLite file; each trial is on disk before the next begins."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from evenhand.errors import HostError, RequestError
+from evenhand.search import SearchTrial, ThroughputGoal, ThroughputResult
+from evenhand.series.host_facts import read_host_facts, read_versions
+from evenhand.trial import TrialResult
+
+APPLICATION_ID = 0x45564E48
+"""`EVNH` in the SQLite header: `file` and other programs can tell a run from other databases."""
+SCHEMA_VERSION = 1
+SUFFIX = ".evenhand"
+
+# No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes seconds.
+_SCHEMA = """
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    created_at TEXT NOT NULL,
+    finished_at TEXT,
+    command TEXT NOT NULL,
+    versions TEXT NOT NULL,
+    host TEXT NOT NULL
+);
+CREATE TABLE searches (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    finished_at TEXT,
+    plan TEXT NOT NULL,
+    frame_size INTEGER NOT NULL,
+    seed TEXT NOT NULL,
+    setup TEXT NOT NULL,
+    goal TEXT NOT NULL,
+    outcome TEXT,
+    result TEXT
+);
+CREATE TABLE trials (
+    id INTEGER PRIMARY KEY,
+    search_id INTEGER NOT NULL REFERENCES searches (id),
+    number INTEGER NOT NULL,
+    purpose TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    is_full_length INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    intended_fps REAL NOT NULL,
+    intended_duration_s REAL NOT NULL,
+    loss_ratio REAL NOT NULL,
+    document TEXT NOT NULL,
+    UNIQUE (search_id, number)
+);
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTrial:
+    """One trial as stored."""
+
+    number: int
+    purpose: str
+    attempt: int
+    is_full_length: bool
+    result: TrialResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSearch:
+    """One search and its trials, in order. `outcome` is None if the run was cut short."""
+
+    name: str
+    kind: str
+    started_at: str
+    finished_at: str | None
+    plan: dict[str, Any]
+    frame_size: int
+    seed: int
+    setup: dict[str, Any]
+    goal: dict[str, Any]
+    outcome: str | None
+    result: dict[str, Any] | None
+    trials: tuple[StoredTrial, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """A whole run: what was asked, on what host, and what came out."""
+
+    path: Path
+    created_at: str
+    finished_at: str | None
+    command: list[str]
+    versions: dict[str, str]
+    host: dict[str, Any]
+    searches: tuple[StoredSearch, ...]
+
+
+class SearchWriter:
+    """Writes the trials of one search; made by `RunStore.search`."""
+
+    def __init__(self, connection: sqlite3.Connection, search_id: int) -> None:
+        self._connection = connection
+        self._search_id = search_id
+
+    def add_trial(self, trial: SearchTrial) -> None:
+        """Store one trial. It is on disk when this returns."""
+        self.add_result(
+            trial.result, number=trial.number, purpose=str(trial.purpose), attempt=trial.attempt, is_full_length=trial.is_full_length
+        )
+
+    def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
+        """Store one trial that belongs to no throughput search, such as a single one."""
+        with self._connection:
+            self._connection.execute(
+                "INSERT INTO trials (search_id, number, purpose, attempt, is_full_length, verdict, intended_fps,"
+                " intended_duration_s, loss_ratio, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    self._search_id, number, purpose, attempt, is_full_length, str(result.verdict), result.intended_fps,
+                    result.intended_duration_s, result.loss_ratio, _to_json(result.raw),
+                ),
+            )  # fmt: skip
+
+    def finish(self, result: ThroughputResult) -> None:
+        """Store how the search ended."""
+        self.finish_with(str(result.outcome), result.to_document())
+
+    def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
+        """Store an outcome of another kind, such as `stopped`."""
+        with self._connection:
+            self._connection.execute(
+                "UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ?",
+                (_now(), outcome, None if result is None else _to_json(result), self._search_id),
+            )
+
+
+class RunStore:
+    """Writes one run. A context manager; a run that is not left in order keeps `finished_at` empty."""
+
+    def __init__(self, path: Path, *, command: list[str], versions: Mapping[str, str] | None = None) -> None:
+        """Create the file.
+
+        Raises:
+            RequestError: It exists already; a run is never overwritten.
+            HostError: It cannot be written.
+        """
+        self.path = path
+        if path.exists():
+            raise RequestError("this file exists already; a run is never overwritten", where=str(path), next_step="Name another file.")
+        try:
+            self._connection = sqlite3.connect(path)
+            self._connection.executescript(
+                f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
+                f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {_SCHEMA}"
+            )
+            with self._connection:
+                self._connection.execute(
+                    "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
+                    (_now(), _to_json(command), _to_json({**read_versions(), **(versions or {})}), _to_json(read_host_facts())),
+                )
+        except sqlite3.Error as error:
+            raise HostError(f"the run cannot be stored: {error}", where=str(path), next_step="Name a file that can be written.") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            with self._connection:
+                self._connection.execute("UPDATE run SET finished_at = ? WHERE id = 1", (_now(),))
+        self._connection.close()
+
+    def add_versions(self, versions: Mapping[str, str]) -> None:
+        """Add what is known only later, such as the engine's."""
+        with self._connection:
+            (old,) = self._connection.execute("SELECT versions FROM run").fetchone()
+            self._connection.execute("UPDATE run SET versions = ?", (_to_json({**json.loads(old), **versions}),))
+
+    @contextmanager
+    def search(
+        self,
+        name: str,
+        *,
+        kind: str,
+        plan: Mapping[str, Any],
+        frame_size: int,
+        seed: int,
+        setup: Mapping[str, Any],
+        goal: ThroughputGoal | Mapping[str, Any],
+    ) -> Iterator[SearchWriter]:
+        """Begin a search. Ctrl-C inside is stored as outcome `stopped`; its trials are kept."""
+        goal_document = goal.to_document() if isinstance(goal, ThroughputGoal) else goal
+        with self._connection:
+            cursor = self._connection.execute(
+                "INSERT INTO searches (name, kind, started_at, plan, frame_size, seed, setup, goal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                # The seed is text: it has 64 bits without a sign, SQLite's integers have 63.
+                (name, kind, _now(), _to_json(plan), frame_size, str(seed), _to_json(setup), _to_json(goal_document)),
+            )
+        assert cursor.lastrowid is not None
+        writer = SearchWriter(self._connection, cursor.lastrowid)
+        try:
+            yield writer
+        except KeyboardInterrupt:
+            writer.finish_with("stopped")
+            raise
+
+
+def read_run(path: Path) -> StoredRun:
+    """Read a run, whole or cut short.
+
+    Raises:
+        RequestError: There is no such file, it is no run, or it has another schema version.
+    """
+    if not path.is_file():
+        raise RequestError("there is no such file", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
+    try:
+        # Not read-only: a killed run may need its journal rolled back first.
+        connection = sqlite3.connect(f"file:{path.resolve()}?mode=rw", uri=True)
+        try:
+            _check_header(connection, path)
+            return _read(connection, path)
+        finally:
+            connection.close()
+    except sqlite3.OperationalError as error:
+        raise HostError(f"the run cannot be read: {error}", where=str(path)) from error
+    except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+        raise RequestError(
+            f"this file is no run of Evenhand: {error}", where=str(path), next_step=f"Name a run file (*{SUFFIX})."
+        ) from error
+
+
+def _check_header(connection: sqlite3.Connection, path: Path) -> None:
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application_id != APPLICATION_ID:
+        raise RequestError("this database is no run of Evenhand", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
+    if version != SCHEMA_VERSION:
+        raise RequestError(
+            f"this run has schema version {version}, this Evenhand reads {SCHEMA_VERSION}",
+            where=str(path),
+            next_step="Use the version of Evenhand that wrote it.",
+        )
+
+
+def _read(connection: sqlite3.Connection, path: Path) -> StoredRun:
+    connection.row_factory = sqlite3.Row
+    run = connection.execute("SELECT * FROM run").fetchone()
+    if run is None:
+        raise RequestError("this run was cut short before it began", where=str(path))
+    searches = []
+    for row in connection.execute("SELECT * FROM searches ORDER BY id").fetchall():
+        trials = connection.execute("SELECT * FROM trials WHERE search_id = ? ORDER BY number", (row["id"],)).fetchall()
+        searches.append(
+            StoredSearch(
+                name=row["name"], kind=row["kind"], started_at=row["started_at"], finished_at=row["finished_at"],
+                plan=json.loads(row["plan"]), frame_size=row["frame_size"], seed=int(row["seed"]), setup=json.loads(row["setup"]),
+                goal=json.loads(row["goal"]), outcome=row["outcome"],
+                result=None if row["result"] is None else json.loads(row["result"]),
+                trials=tuple(
+                    StoredTrial(
+                        number=t["number"], purpose=t["purpose"], attempt=t["attempt"], is_full_length=bool(t["is_full_length"]),
+                        result=TrialResult.from_contract(json.loads(t["document"])),
+                    )
+                    for t in trials
+                ),
+            )
+        )  # fmt: skip
+    return StoredRun(
+        path=path, created_at=run["created_at"], finished_at=run["finished_at"], command=json.loads(run["command"]),
+        versions=json.loads(run["versions"]), host=json.loads(run["host"]), searches=tuple(searches),
+    )  # fmt: skip
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
