@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labs: a whole test set-up inside this machine. The Linux lab has the kernel's own router as DUT (root)."""
+
+from evenhand.lab.linux import LinuxLab, Neighbor, lab_down, lab_status, lab_up, linux_lab
+
+__all__ = ["LinuxLab", "Neighbor", "lab_down", "lab_status", "lab_up", "linux_lab"]

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Linux lab: the kernel's own router in a network namespace as DUT, the tester's ports as veth ends.
+
+    tester namespace             DUT namespace
+    ehtl-NAME  ---- veth ----  ehdl-NAME  \\
+                                           forwarding
+    ehtr-NAME  ---- veth ----  ehdr-NAME  /
+
+Nothing of it is ever in the host's own namespace. The DUT resolves its neighbours by ARP and ND (SEED-19).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pyroute2 import IPRoute
+
+from evenhand.errors import HostError, RequestError
+from evenhand.lab import state
+from evenhand.lab.build import SIDES, LabNames, build, demolish, read_offloads, write_sysctls
+from evenhand.lab.namespaces import host_errors, namespace_path, run_inside
+from evenhand.lab.napi import napi_threads
+from evenhand.lab.xdp import is_native_xdp
+from evenhand.plan import AddressPlan, SideName
+
+_RECORD_VERSION = 1
+_NEIGHBOR_STATES = {0x01: "incomplete", 0x02: "reachable", 0x04: "stale", 0x08: "delay", 0x10: "probe", 0x20: "failed", 0x80: "permanent"}
+_RECORDED_SYSCTLS = (
+    "net/ipv4/ip_forward",
+    "net/ipv4/conf/all/rp_filter",
+    "net/ipv6/conf/all/forwarding",
+    "net/ipv6/conf/all/disable_ipv6",
+)
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbor:
+    """An entry of the DUT's ARP or ND table."""
+
+    address: str
+    mac: str | None
+    """None while the DUT has no answer."""
+    state: str
+    """incomplete, reachable, stale, delay, probe, failed or permanent."""
+    side: SideName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinuxLab:
+    """A lab that is up. Knows names only, so it stays valid in any process until the lab is taken down."""
+
+    name: str
+    plan: str
+    """Name of the address plan that the DUT is set up for."""
+    ip_version: Literal[4, 6]
+    dut_cpu: int
+    """CPU on which the DUT forwards."""
+    tester_cpus: tuple[int, ...]
+    """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
+
+    @property
+    def tester_namespace(self) -> str:
+        return LabNames(self.name).tester_namespace
+
+    @property
+    def dut_namespace(self) -> str:
+        return LabNames(self.name).dut_namespace
+
+    @property
+    def left_device(self) -> str:
+        """The tester's left port as a DPDK device (af_xdp)."""
+        return self.device("left")
+
+    @property
+    def right_device(self) -> str:
+        """The tester's right port as a DPDK device (af_xdp)."""
+        return self.device("right")
+
+    @property
+    def line_rate_bps(self) -> None:
+        """None: a veth pair has no line rate, so the user's maximum bounds a search."""
+        return None
+
+    def device(self, side: SideName, driver: Literal["af_xdp", "af_packet"] = "af_xdp") -> str:
+        """EAL device string of one tester port, to be opened inside the tester's namespace."""
+        options = {"af_xdp": ",start_queue=0,queue_count=1,force_copy=1", "af_packet": ""}[driver]
+        return f"net_{driver}{SIDES.index(side)},iface={self.tester_interface(side)}{options}"
+
+    def tester_interface(self, side: SideName) -> str:
+        return LabNames(self.name).tester_interface(side)
+
+    def dut_interface(self, side: SideName) -> str:
+        return LabNames(self.name).dut_interface(side)
+
+    def engine_command(self, engine: Path) -> list[str]:
+        """Command line that runs the engine inside the tester's namespace; append the engine's own arguments.
+
+        A bpffs (which AF_XDP wants) and a /sys of the namespace are mounted for the engine alone. Every step
+        is an exec, so the process started is the engine: what ends the process ends the engine.
+        """
+        mount_and_run = 'mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf && exec "$0" "$@"'
+        enter = ["nsenter", f"--net={namespace_path(self.tester_namespace)}", "unshare", "--mount"]
+        return [*enter, "sh", "-c", mount_and_run, str(engine)]
+
+    def neighbors(self) -> list[Neighbor]:
+        """The DUT's ARP or ND table, as `ip neigh` shows it (SEED-19), ordered by side and address."""
+
+        def read() -> list[Neighbor]:
+            found = []
+            with IPRoute() as ip:
+                sides = {index: side for side in SIDES for index in ip.link_lookup(ifname=self.dut_interface(side))}
+                for entry in ip.get_neighbours():
+                    side, entry_state = sides.get(entry["ifindex"]), _NEIGHBOR_STATES.get(entry["state"])
+                    # Without a name: multicast groups and the like, which are nobody's neighbours.
+                    if side is not None and entry_state is not None:
+                        address, mac = entry.get_attr("NDA_DST"), entry.get_attr("NDA_LLADDR")
+                        found.append(Neighbor(address=address, mac=mac, state=entry_state, side=side))
+            return sorted(found, key=lambda n: (n.side, n.address))
+
+        return self._inside_dut("read the DUT's neighbours", read)
+
+    def set_forwarding(self, on: bool) -> None:
+        """Switch the DUT's forwarding for the plan's IP version; off, a trial must end FAIL."""
+        family = f"net/ipv{self.ip_version}/conf/all/forwarding"
+        self._inside_dut("switch the DUT's forwarding", lambda: write_sysctls({family: "1" if on else "0"}))
+
+    def facts(self) -> dict[str, Any]:
+        """What the DUT is made of; recorded in results, never used for a verdict (SEED-07)."""
+
+        def read() -> dict[str, Any]:
+            with IPRoute() as ip:
+                interfaces = {
+                    side: {
+                        "name": self.dut_interface(side),
+                        "native_xdp": is_native_xdp(ip, self.dut_interface(side)),
+                        "offloads": read_offloads(self.dut_interface(side)),
+                        "napi_threads": {str(pid): sorted(os.sched_getaffinity(pid)) for pid in napi_threads(self.dut_interface(side))},
+                    }
+                    for side in SIDES
+                }
+            neighbor_timers = [f"net/ipv{self.ip_version}/neigh/{self.dut_interface(side)}/base_reachable_time_ms" for side in SIDES]
+            paths = {name: Path("/proc/sys") / name for name in (*_RECORDED_SYSCTLS, *neighbor_timers)}
+            return {
+                "dut": "linux namespace",
+                "kernel": platform.release(),
+                "machine": platform.machine(),
+                "plan": self.plan,
+                "dut_cpu": self.dut_cpu,
+                "tester_cpus": list(self.tester_cpus),
+                "sysctls": {name.replace("/", "."): path.read_text().strip() for name, path in paths.items() if path.exists()},
+                "interfaces": interfaces,
+            }
+
+        return self._inside_dut("read the DUT's facts", read)
+
+    def _inside_dut(self, doing: str, work: Callable[[], Result]) -> Result:
+        _require_root()
+        with host_errors(doing, where=self.dut_namespace, next_step="Is the lab still up? Look with: evenhand lab status"):
+            return run_inside(self.dut_namespace, work)
+
+
+def lab_up(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None) -> LinuxLab:
+    """Set up the lab; one of that name that is there, whole or in ruins, is removed first.
+
+    Args:
+        name: 1 to 9 characters. Labs of different names do not touch each other.
+        dut_cpu: CPU of the DUT; by default the lowest that this process may use, so that the tester gets the others.
+
+    Raises:
+        RequestError: Bad name or CPU.
+        HostError: Not root, another process holds the lab, or the kernel lacks something.
+    """
+    state.check_name(name)
+    _require_root()
+    with state.hold(name):
+        return _set_up(plan, name, dut_cpu)
+
+
+def lab_down(name: str = "linux") -> bool:
+    """Remove the lab of that name; False if nothing was there.
+
+    Raises:
+        HostError: Not root, another process holds the lab, or the namespaces are not Evenhand's.
+    """
+    state.check_name(name)
+    if not _is_anything_there(name):
+        return False
+    _require_root()
+    with state.hold(name):
+        return _take_down(name)
+
+
+def lab_status(name: str = "linux") -> LinuxLab | None:
+    """The lab of that name if it is up and whole. Needs no root."""
+    state.check_name(name)
+    record = state.read_record(name)
+    names = LabNames(name)
+    is_there = all(namespace_path(n).exists() for n in (names.tester_namespace, names.dut_namespace))
+    if record is None or record.get("version") != _RECORD_VERSION or not record.get("is_complete") or not is_there:
+        return None
+    lab = record["lab"]
+    return LinuxLab(**{**lab, "tester_cpus": tuple(lab["tester_cpus"])})
+
+
+@contextmanager
+def linux_lab(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None) -> Iterator[LinuxLab]:
+    """A lab for the length of a `with` block, taken down however the block ends; see lab_up.
+
+    Meanwhile other processes can neither replace nor remove it.
+    """
+    state.check_name(name)
+    _require_root()
+    with state.hold(name):
+        try:
+            yield _set_up(plan, name, dut_cpu)
+        finally:
+            _take_down(name)
+
+
+def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None) -> LinuxLab:
+    cpu, tester_cpus = _share_cpus(dut_cpu)
+    lab = LinuxLab(name=name, plan=plan.name, ip_version=plan.ip_version, dut_cpu=cpu, tester_cpus=tester_cpus)
+    _take_down(name)
+    record = {"version": _RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
+    state.write_record(name, record)
+    try:
+        build(LabNames(name), plan, cpu)
+        state.write_record(name, {**record, "is_complete": True})
+    except BaseException:
+        _take_down(name)
+        raise
+    return lab
+
+
+def _take_down(name: str) -> bool:
+    names = LabNames(name)
+    if state.read_record(name) is None:
+        for namespace in (names.tester_namespace, names.dut_namespace):
+            if namespace_path(namespace).exists():
+                raise HostError(
+                    "this network namespace is there, but Evenhand has no record of having made it",
+                    where=namespace,
+                    next_step=f"If it is of no use to you: ip netns delete {namespace}",
+                )
+        return False
+    with _second_interrupt_waits():
+        demolish(names)
+        state.remove_record(name)
+    return True
+
+
+def _is_anything_there(name: str) -> bool:
+    names = LabNames(name)
+    namespaces = (names.tester_namespace, names.dut_namespace)
+    return state.read_record(name) is not None or any(namespace_path(n).exists() for n in namespaces)
+
+
+def _share_cpus(dut_cpu: int | None) -> tuple[int, tuple[int, ...]]:
+    """The DUT's CPU and the tester's: never the same one, unless there is only one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    if dut_cpu is None:
+        dut_cpu = allowed[0]
+    elif not (dut_cpu >= 0 and Path(f"/sys/devices/system/cpu/cpu{dut_cpu}").exists()):
+        raise RequestError(f"there is no CPU {dut_cpu}", where="dut_cpu", next_step=f"Use one of: {', '.join(map(str, allowed))}.")
+    return dut_cpu, tuple(cpu for cpu in allowed if cpu != dut_cpu) or (dut_cpu,)
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise HostError("the Linux lab needs root, to make network namespaces", where="lab", next_step="Run the same command with sudo.")
+
+
+@contextmanager
+def _second_interrupt_waits() -> Iterator[None]:
+    """Ctrl-C, Ctrl-C: the second one is delivered after the lab is gone, not instead of that."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threaded NAPI: the DUT forwards in kernel threads of its own, on a CPU of its own.
+
+Without it the kernel forwards inside the tester's own system call, and the tester's CPU is the DUT's.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from evenhand.errors import HostError
+
+
+def pin_napi(interface: str, cpu: int) -> None:
+    """Give the interface NAPI threads and pin them to `cpu`. Call inside the interface's namespace.
+
+    `interface` must be up, have its XDP program (which makes the NAPI instance) and be unique on
+    the host, since the threads are known by `napi/<interface>-<id>`. Taking the interface down and up again undoes it.
+
+    Raises:
+        HostError: No threaded NAPI in this kernel, or its threads cannot be seen or pinned.
+    """
+    switch = Path("/sys/class/net") / interface / "threaded"
+    try:
+        switch.write_text("1")
+    except OSError as error:
+        raise HostError(
+            f"no threaded NAPI: {error.strerror}", where=interface, next_step="The lab needs Linux 5.17 or newer (Debian 12 has 6.1)."
+        ) from error
+    threads = napi_threads(interface)
+    if switch.read_text().strip() != "1" or not threads:
+        raise HostError(
+            "the kernel's NAPI threads of this interface are not to be seen",
+            where=interface,
+            next_step="Run on the host itself or in its PID namespace (docker run --pid=host), on Linux 5.17 or newer.",
+        )
+    for thread in threads:
+        try:
+            os.sched_setaffinity(thread, {cpu})
+        except OSError as error:
+            raise HostError(
+                f"NAPI thread {thread} cannot be pinned to CPU {cpu}: {error.strerror}",
+                where=interface,
+                next_step="Choose an online CPU for the DUT.",
+            ) from error
+        if os.sched_getaffinity(thread) != {cpu}:
+            raise HostError(f"NAPI thread {thread} does not stay on CPU {cpu}", where=interface, next_step="Choose another DUT CPU.")
+
+
+def napi_threads(interface: str) -> list[int]:
+    """Process ids of the interface's NAPI kernel threads, which any namespace sees."""
+    prefix = f"napi/{interface}-"
+    threads = []
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if comm.read_text().startswith(prefix):
+                threads.append(int(comm.parent.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # ended while we looked
+    return sorted(threads)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is ours: one record and one lock per lab under /run/evenhand/labs.
+
+The record is written before the first namespace is made and removed after the last one is gone. So whatever a
+killed run leaves behind is known as ours, and what has no record is never touched. The kernel drops the lock of
+a killed process by itself.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import HostError, RequestError
+
+STATE_DIRECTORY = Path("/run/evenhand/labs")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,8}", re.ASCII)
+
+
+def check_name(name: str) -> None:
+    """RequestError unless interface names of 15 characters can hold the lab's name."""
+    if not _NAME.fullmatch(name):
+        raise RequestError(
+            f"{name!r} is no name for a lab: 1 to 9 characters of a-z, 0-9, '-' and '_', a letter or digit first",
+            where="lab",
+            next_step="Use a name such as linux or ci-2.",
+        )
+
+
+def record_path(name: str) -> Path:
+    return STATE_DIRECTORY / f"{name}.json"
+
+
+def read_record(name: str) -> dict[str, Any] | None:
+    """The lab's record; None if there is none, {} if it is cut off or not ours to read."""
+    try:
+        record = json.loads(record_path(name).read_text())
+    except FileNotFoundError:
+        return None
+    except (ValueError, OSError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def write_record(name: str, record: dict[str, Any]) -> None:
+    """Write or replace the record in one step."""
+    path = record_path(name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".json.new")
+        draft.write_text(json.dumps(record, indent=1) + "\n")
+        draft.replace(path)
+    except OSError as error:
+        raise HostError(f"cannot write: {error.strerror}", where=str(path), next_step="The lab needs a writable /run.") from error
+
+
+def remove_record(name: str) -> None:
+    path = record_path(name)
+    path.with_suffix(".json.new").unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+@contextmanager
+def hold(name: str) -> Iterator[None]:
+    """Keep other processes, and other callers in this one, from changing the lab meanwhile.
+
+    Raises:
+        HostError: Somebody holds it; names the process.
+    """
+    path = STATE_DIRECTORY / f"{name}.lock"
+    try:
+        descriptor = _lock(path)
+    except BlockingIOError:
+        raise HostError(
+            f"the lab {name!r} is in use by process {_owner(path)}", where="lab", next_step="Wait for it, stop it, or use another lab name."
+        ) from None
+    except OSError as error:
+        raise HostError(f"cannot lock: {error.strerror}", where=str(path), next_step="Run with sudo; /run must be writable.") from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _lock(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_file_at(path, descriptor):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, str(os.getpid()).encode())
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _is_file_at(path: Path, descriptor: int) -> bool:
+    """Whether the open file still has its name: the former holder unlinks it, and a lock on that one locks nobody out."""
+    try:
+        return os.fstat(descriptor).st_ino == path.stat().st_ino
+    except FileNotFoundError:
+        return False
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.read_text() or "(unknown)"
+    except OSError:
+        return "(unknown)"
