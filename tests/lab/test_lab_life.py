@@ -89,10 +89,12 @@ def test_another_plan_replaces_the_lab_of_that_name(lab_name: str) -> None:
 
 
 def test_labs_of_two_names_stand_side_by_side(lab_name: str, other_lab_name: str) -> None:
-    with linux_lab(V4, name=lab_name), linux_lab(V4, name=other_lab_name) as other:
-        lab_status(lab_name)
-        assert lab_status(other_lab_name) == other
-        assert len(napi_threads(other.dut_interface("left"))) == 1
+    with linux_lab(V4, name=lab_name) as lab:
+        with linux_lab(V4, name=other_lab_name) as other:
+            assert [lab_status(lab_name), lab_status(other_lab_name)] == [lab, other]
+            assert [len(napi_threads(one.dut_interface("left"))) for one in (lab, other)] == [1, 1]
+        assert lab_status(lab_name) == lab
+        assert lab.facts()["interfaces"]["right"]["native_xdp"]
     assert remains(lab_name) == remains(other_lab_name) == []
 
 
