@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbed: the user's set-up, checked before anything is started."""
+
+from evenhand.testbed.interfaces import HostNetwork, check_device, read_host_network
+from evenhand.testbed.model import Testbed, TestbedPort, Tester, check_rate, make_testbed, read_testbed
+from evenhand.testbed.workers import lay_out_workers
+
+__all__ = [
+    "HostNetwork",
+    "Testbed",
+    "TestbedPort",
+    "Tester",
+    "check_device",
+    "check_rate",
+    "lay_out_workers",
+    "make_testbed",
+    "read_host_network",
+    "read_testbed",
+]

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbed file: the user's TOML becomes a checked, frozen `Testbed`. Errors name the key, its place and the nearest right one."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from evenhand.errors import EvenhandError, RequestError
+from evenhand.plan import AddressPlan, SideName
+from evenhand.testbed.workers import lay_out_workers
+from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_line_rate, parse_memory
+
+CONFIRMATION = "isolated_test_environment"
+
+
+def _with_unit(parse: Any) -> BeforeValidator:
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise ValueError("is a text with a unit, in quotes")
+        try:
+            return parse(value)
+        except EvenhandError as error:
+            raise ValueError(f"{error.what}. {error.next_step}") from error
+
+    return BeforeValidator(read)
+
+
+LineRate = Annotated[float, _with_unit(parse_line_rate)]
+Memory = Annotated[int, _with_unit(parse_memory), Field(ge=64)]
+Mac = Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$"), BeforeValidator(lambda v: v.lower() if isinstance(v, str) else v)]
+RingFrames = Annotated[int, Field(ge=64, le=16384)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class TestbedPort(_Table):
+    """One port of the tester."""
+
+    device: Annotated[str, Field(min_length=1)]
+    """A DPDK device: `0000:01:00.0`, or `net_memif0,role=client,...`."""
+    mac: Mac | None = None
+    """The tester's own; default that of the port."""
+    dut_mac: Mac | None = None
+    """Static MAC of the DUT; default: found by ARP or ND."""
+    line_rate: LineRate | None = None
+    """Bits per second, for ports that do not know it. In the file: `"10Gbps"`."""
+    receive_ring_frames: RingFrames | None = None
+    transmit_ring_frames: RingFrames | None = None
+
+    def to_contract(self) -> dict[str, Any]:
+        port = {
+            "device": self.device, "mac": self.mac, "dut_mac": self.dut_mac, "line_rate_bps": self.line_rate,
+            "receive_ring_frames": self.receive_ring_frames, "transmit_ring_frames": self.transmit_ring_frames,
+        }  # fmt: skip
+        return {key: value for key, value in port.items() if value is not None}
+
+
+class Tester(_Table):
+    """What the tester may use of its host."""
+
+    cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
+    """Each gets one busy thread. Keep them free of other work."""
+    memory: Memory = 512
+    """Mebibytes. In the file: `"512MB"`."""
+    hugepages: bool = False
+    extra_eal_arguments: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _cpus_differ(self) -> Tester:
+        if len(set(self.cpus)) != len(self.cpus):
+            raise ValueError(f"cpus {list(self.cpus)} names a CPU twice")
+        return self
+
+
+class Testbed(_Table):
+    """A whole set-up: two ports, and what the tester may use. Only made for a confirmed isolated environment (SEED-80)."""
+
+    isolated_test_environment: bool
+    left: TestbedPort
+    right: TestbedPort
+    tester: Tester
+
+    @model_validator(mode="after")
+    def _ports_differ(self) -> Testbed:
+        if self.left.device == self.right.device:
+            raise ValueError(f"left and right are the same device {self.left.device!r}")
+        return self
+
+    @property
+    def ports(self) -> dict[SideName, TestbedPort]:
+        return {"left": self.left, "right": self.right}
+
+    def max_theoretical_fps(self, frame_size: int) -> int | None:
+        """Of the slower port, per direction; None if the file gives no line rate."""
+        rates = [port.line_rate for port in self.ports.values() if port.line_rate is not None]
+        return max_theoretical_fps(min(rates), frame_size) if rates else None
+
+    def open_request(self, plan: AddressPlan, *, frame_size: int, seed: int) -> dict[str, Any]:
+        """The arguments of the engine's `open`."""
+        host: dict[str, Any] = {"memory_mb": self.tester.memory, "hugepages": self.tester.hugepages}
+        if self.tester.extra_eal_arguments:
+            host["extra_eal_arguments"] = list(self.tester.extra_eal_arguments)
+        return {
+            "host": host,
+            "ports": {side: port.to_contract() for side, port in self.ports.items()},
+            "workers": lay_out_workers(self.tester.cpus),
+            "plan": plan.to_contract(),
+            "frame_size": frame_size,
+            "seed": seed,
+        }
+
+
+def read_testbed(path: Path) -> Testbed:
+    """Read and check a testbed file; touches nothing but the file.
+
+    Raises:
+        RequestError: It cannot be read, a key is unknown, missing or wrong, or the confirmation is missing.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RequestError(f"this file cannot be read: {error.strerror}", where=str(path), next_step="Name a testbed file.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RequestError(f"this file is not TOML: {error}", where=str(path), next_step="Correct it there.") from error
+    return make_testbed(document, where=str(path))
+
+
+def make_testbed(document: dict[str, Any], *, where: str) -> Testbed:
+    """Check a document of the testbed file's shape. RequestError as in `read_testbed`."""
+    try:
+        testbed = Testbed.model_validate(document)
+    except ValidationError as error:
+        raise _refusal(error, where) from error
+    if not testbed.isolated_test_environment:
+        raise _unconfirmed(where)
+    return testbed
+
+
+def check_rate(rate_fps: float, limit_fps: float | None, *, line_rate_bps: float | None, frame_size: int, where: str) -> None:
+    """Refuse a rate above the line rate, if that is known (R2544-15, R2544-16)."""
+    if limit_fps is None or rate_fps <= limit_fps:
+        return
+    line = "the line rate" if line_rate_bps is None else format_line_rate(line_rate_bps)
+    raise RequestError(
+        f"{format_count(rate_fps)} fps is above the maximum frame rate of {line} with {frame_size} octets,"
+        f" {format_count(limit_fps)} fps per direction",
+        where=where,
+        next_step=f"Use at most {format_count(limit_fps).replace(',', '')}fps.",
+    )
+
+
+def _refusal(error: ValidationError, where: str) -> RequestError:
+    # A misspelt key shows up twice, as unknown and as missing: the unknown one is what the user wrote.
+    problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
+    problem = problems[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "missing" and place == CONFIRMATION:
+        return _unconfirmed(where)
+    at = f"{where}: {place}" if place else where
+    if problem["type"] == "extra_forbidden":
+        *parents, key = problem["loc"]
+        known = _known_keys([str(part) for part in parents])
+        nearest = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
+        hint = f"Did you mean {nearest[0]!r}? " if nearest else ""
+        return RequestError(f"unknown key {str(key)!r}", where=at, next_step=f"{hint}Known here: {', '.join(known)}.")
+    if problem["type"] == "missing":
+        return RequestError("this key is missing", where=at, next_step="Add it.")
+    message = problem["msg"].removeprefix("Value error, ")
+    shown = f"{problem['input']!r}: " if not isinstance(problem["input"], dict) else ""
+    return RequestError(f"{shown}{message}", where=at, next_step="Correct it there.")
+
+
+def _unconfirmed(where: str) -> RequestError:
+    return RequestError(
+        "nothing is sent before you have confirmed an isolated test environment",
+        where=f"{where}: {CONFIRMATION}",
+        next_step=f"If no frame can leave your lab (RFC 6815), write `{CONFIRMATION} = true` at the top of the file.",
+    )
+
+
+def _known_keys(parents: list[str]) -> list[str]:
+    table: Any = Testbed
+    for part in parents:
+        table = table.model_fields[part].annotation
+    return list(table.model_fields)

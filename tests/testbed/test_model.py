@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbed files: what is wrong is named with its key and place, and nothing starts without the confirmation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from evenhand.errors import RequestError
+from evenhand.plan import make_plan
+from evenhand.testbed import check_rate, read_testbed
+
+SCHEMA = Path(__file__).resolve().parents[2] / "contract" / "request.schema.json"
+GOOD = """
+isolated_test_environment = true
+
+[left]
+device = "0000:01:00.0"
+line_rate = "10Gbps"
+dut_mac = "02:00:00:00:00:AA"
+
+[right]
+device = "net_memif0,role=client"
+line_rate = "25Gbps"
+mac = "02:00:00:00:00:01"
+
+[tester]
+cpus = [2, 3]
+memory = "1GB"
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "lab.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_good_file_becomes_an_open_request_that_fits_the_contract(tmp_path: Path) -> None:
+    testbed = read_testbed(write(tmp_path, GOOD))
+    request = testbed.open_request(make_plan("gateway_v6"), frame_size=84, seed=2**64 - 1)
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
+    assert request["ports"]["left"] == {"device": "0000:01:00.0", "dut_mac": "02:00:00:00:00:aa", "line_rate_bps": 1e10}
+    assert request["host"] == {"memory_mb": 1024, "hugepages": False}
+
+
+def test_the_slower_port_gives_the_theoretical_limit(tmp_path: Path) -> None:
+    """R2544-16."""
+    assert read_testbed(write(tmp_path, GOOD)).max_theoretical_fps(64) == 14_880_952
+
+
+@pytest.mark.parametrize("text", [GOOD.replace("isolated_test_environment = true", ""), GOOD.replace("true", "false")])
+def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> None:
+    """SEED-80."""
+    with pytest.raises(RequestError, match="isolated test environment") as caught:
+        read_testbed(write(tmp_path, text))
+    assert "isolated_test_environment = true" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "words", "hint"),
+    [
+        ("line_rate", "linerate", "left.linerate", "unknown key 'linerate'", "Did you mean 'line_rate'?"),
+        ("[tester]", "[testers]", "testers", "unknown key 'testers'", "Did you mean 'tester'?"),
+        ("cpus = [2, 3]", "cpu = [2]", "tester.cpu", "unknown key 'cpu'", "Did you mean 'cpus'?"),
+        ("isolated_test_environment", "isolated_environment", "isolated_environment", "unknown key", "isolated_test_environment"),
+        ("memory", "xyzzy", "tester.xyzzy", "unknown key 'xyzzy'", "Known here: cpus"),
+        ('"10Gbps"', '"10Gb"', "left.line_rate", "'10Gb' is not a line rate", ""),
+        ('"10Gbps"', "10", "left.line_rate", "10: is a text with a unit", ""),
+        ("cpus = [2, 3]", "cpus = [2, 2]", "tester", "names a CPU twice", ""),
+        ("cpus = [2, 3]", "cpus = []", "tester.cpus", "at least 1", ""),
+        ("cpus = [2, 3]", 'cpus = ["2"]', "tester.cpus.0", "'2'", ""),
+        ("cpus = [2, 3]", "", "tester.cpus", "missing", ""),
+        ("02:00:00:00:00:01", "02:00:00:00:01", "right.mac", "'02:00:00:00:01'", ""),
+        ("net_memif0,role=client", "0000:01:00.0", "", "same device '0000:01:00.0'", ""),
+        ("[left]", "[left", "", "not TOML", ""),
+        ("true", "1", "isolated_test_environment", "boolean", ""),
+    ],
+)
+def test_a_mistake_is_named_with_its_key_and_place(tmp_path: Path, old: str, new: str, where: str, words: str, hint: str) -> None:
+    assert old in GOOD
+    path = write(tmp_path, GOOD.replace(old, new, 1))
+    with pytest.raises(RequestError) as caught:
+        read_testbed(path)
+    assert str(path) in caught.value.where
+    assert where in caught.value.where
+    assert words in caught.value.what
+    assert hint in caught.value.next_step
+    assert caught.value.next_step
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="cannot be read"):
+        read_testbed(tmp_path / "none.toml")
+
+
+def test_a_rate_above_line_rate_is_refused_with_the_highest_that_is_not() -> None:
+    """R2544-15, R2544-16."""
+    given: dict[str, Any] = {"line_rate_bps": 1e10, "frame_size": 64, "where": "--maximum-rate"}
+    check_rate(14_880_952, 14_880_952, **given)
+    check_rate(1e12, None, **given)
+    with pytest.raises(RequestError, match=r"14,880,953 fps is above .* 10 Gbps .* 14,880,952 fps") as caught:
+        check_rate(14_880_953, 14_880_952, **given)
+    assert "14880952fps" in caught.value.next_step
