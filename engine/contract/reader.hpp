@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: reads one JSON object with the path of every value, so that a fault can name the place and the nearest right key.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fault.hpp"
+
+namespace evenhand::contract {
+
+using Json = nlohmann::json;
+
+/// The key among `known` that `key` was probably meant to be; empty if none is near.
+[[nodiscard]] std::string nearest(std::string_view key, const std::vector<std::string>& known);
+
+/// One object of a request. Every get throws Fault{bad_request} that names path and value. finish() refuses keys nobody asked for.
+class ObjectReader {
+   public:
+    /// `object` outlives this.
+    ObjectReader(const Json& object, std::string path);
+
+    [[nodiscard]] std::string where(std::string_view key) const { return path_.empty() ? std::string{key} : fmt::format("{}.{}", path_, key); }
+    [[nodiscard]] bool has(std::string_view key) const { return object_->contains(key); }
+
+    [[nodiscard]] const Json& value(std::string_view key);
+    [[nodiscard]] ObjectReader object(std::string_view key) { return {value(key), where(key)}; }
+    [[nodiscard]] const Json& array(std::string_view key);
+    [[nodiscard]] std::string text(std::string_view key);
+    [[nodiscard]] bool boolean(std::string_view key);
+    /// A whole number from least to most.
+    [[nodiscard]] std::uint64_t whole(std::string_view key, std::uint64_t least, std::uint64_t most);
+    /// A number from least (itself allowed unless `above`) to most.
+    [[nodiscard]] double number(std::string_view key, double least, double most, bool above = false);
+
+    [[noreturn]] void refuse(std::string_view key, const std::string& what, const std::string& next) const;
+
+    /// Throws Fault{bad_request} for the first key that was never looked for.
+    void finish() const;
+
+   private:
+    const Json* object_;
+    std::string path_;
+    std::vector<std::string> known_;
+};
+
+}  // namespace evenhand::contract

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "contract/reply.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "contract/reader.hpp"
+#include "frame/source.hpp"
+
+namespace evenhand::contract {
+namespace {
+
+// Keys keep the order in which they are written: a line should read from the important to the small.
+using Ordered = nlohmann::ordered_json;
+
+std::string line_of(const Ordered& json) { return json.dump(-1, ' ', false, Ordered::error_handler_t::replace); }
+
+Ordered optional_number(std::optional<double> value) { return value ? Ordered(*value) : Ordered(nullptr); }
+
+Ordered both(const Ordered& left, const Ordered& right) { return {{"left", left}, {"right", right}}; }
+
+Ordered port_counters(const tally::PortCounters& c) {
+    return {{"received_frames", c.received_frames}, {"transmitted_frames", c.transmitted_frames}, {"missed_frames", c.missed_frames},
+            {"receive_errors", c.receive_errors},   {"transmit_errors", c.transmit_errors},       {"no_buffer_frames", c.no_buffer_frames},
+            {"link_up", c.link_up}};
+}
+
+Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
+    constexpr double ns_per_second = 1e9;
+    const auto ns = [=](std::uint64_t ticks) { return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second); };
+    const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> Ordered {
+        const auto ticks = h.percentile(numerator, denominator);
+        return ticks ? Ordered(ns(*ticks)) : Ordered(nullptr);
+    };
+    const bool any = h.count() != 0;
+    Ordered buckets = Ordered::array();
+    h.for_each_bucket([&](std::uint64_t lower, std::uint64_t count) { buckets.push_back({ns(lower), count}); });
+    return {{"count", h.count()},
+            {"min_ns", any ? Ordered(ns(h.min())) : Ordered(nullptr)},
+            {"max_ns", any ? Ordered(ns(h.max())) : Ordered(nullptr)},
+            {"mean_ns", any ? Ordered(std::round(h.mean() * ns_per_second / ticks_per_second)) : Ordered(nullptr)},
+            {"p50_ns", percentile(1, 2)},
+            {"p99_ns", percentile(99, 100)},
+            {"p999_ns", percentile(999, 1000)},
+            {"buckets", buckets}};
+}
+
+Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial) {
+    return {{"intended_frames", d.intended_frames},
+            {"offered_frames", d.offered_frames},
+            {"offered_fps", d.offered_fps},
+            {"received_frames", d.received_frames},
+            {"lost_frames", d.lost_frames()},
+            {"duplicated_frames", d.duplicated_frames},
+            {"reordered_frames", d.reordered_frames},
+            {"late_frames", d.late_frames},
+            {"corrupted_frames", d.corrupted_frames},
+            {"wrong_length_frames", d.wrong_length_frames},
+            {"foreign_frames", d.foreign_frames},
+            {"stale_frames", d.stale_frames},
+            {"neighbor_frames", d.neighbor_frames},
+            {"loss_ratio", d.loss_ratio()},
+            {"forwarding_rate_fps", trial.intended_fps * (1 - d.loss_ratio())},
+            {"sender", {{"overdue_frames", d.overdue_frames}, {"max_overdue_us", d.max_overdue_us}, {"refusals", d.refusals}, {"largest_burst", d.largest_burst}}},
+            {"receiver", {{"max_poll_gap_us", d.max_poll_gap_us}, {"gap_frames", d.gap_frames}, {"ring_frames", d.ring_frames}}},
+            {"latency", latency(d.latency, trial.ticks_per_second)},
+            {"lost_by_tenth", d.lost_by_tenth},
+            {"first_lost", d.first_lost}};
+}
+
+const char* name_of(tally::Verdict verdict) {
+    switch (verdict) {
+        case tally::Verdict::pass: return "PASS";
+        case tally::Verdict::fail: return "FAIL";
+        case tally::Verdict::invalid: break;
+    }
+    return "INVALID";
+}
+
+std::string hexadecimal(std::span<const std::byte> octets) {
+    std::string text;
+    text.reserve(2 * octets.size());
+    for (const auto octet : octets) fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned>(octet));
+    return text;
+}
+
+/// Frames are written by the very source that the sender uses: what is shown is what is sent.
+template <plan::IpVersion V>
+Ordered preview(const FramesRequest& r) {
+    const plan::FlowDraw draw{r.plan, r.direction, r.seed};
+    const auto& from = r.plan.side(plan::sending_side(r.direction)).hosts;
+    const auto& to = r.plan.side(plan::receiving_side(r.direction)).hosts;
+    Ordered frames = Ordered::array();
+    std::vector<std::byte> octets(r.frame_size - frame::fcs_octets);
+    frame::write_pattern(V, octets);
+    for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
+        const auto stream = static_cast<std::uint8_t>(k % r.streams);
+        const auto shape = frame::make_template(r.plan, r.frame_size, {.direction = r.direction, .stream = stream, .trial = r.trial}, r.source_mac, r.destination_mac);
+        frame::TestFrameSource<V> source{shape, draw, {.first = k, .stride = r.streams}};
+        source.write_next(octets.data(), 0);
+        const auto flow = draw.draw(k);
+        frames.push_back({{"sequence", k},
+                          {"stream", stream},
+                          {"source", plan::to_string(from.address(flow.source))},
+                          {"destination", plan::to_string(to.address(flow.destination))},
+                          {"source_port", flow.source_port},
+                          {"destination_port", flow.destination_port},
+                          {"octets", hexadecimal(octets)}});
+    }
+    return frames;
+}
+
+}  // namespace
+
+std::string write_fault(std::optional<std::int64_t> id, const Fault& fault) {
+    return line_of({{"id", id ? Ordered(*id) : Ordered(nullptr)},
+                    {"fault", {{"code", to_string(fault.code)}, {"kind", kind_of(fault.code)}, {"what", fault.what_text}, {"where", fault.where}, {"next", fault.next}}}});
+}
+
+std::string write_plain(std::int64_t id, const char* response) { return line_of({{"id", id}, {"response", response}}); }
+
+std::string write_about(std::int64_t id, const About& about) {
+    return line_of({{"id", id},
+                    {"response", "about"},
+                    {"version", about.version},
+                    {"contract", version},
+                    {"dpdk", about.dpdk},
+                    {"compiler", about.compiler},
+                    {"build_type", about.build_type}});
+}
+
+std::string write_frames(std::int64_t id, const FramesRequest& request) {
+    return line_of({{"id", id}, {"response", "frames"}, {"frames", request.plan.version == plan::IpVersion::v4 ? preview<plan::IpVersion::v4>(request) : preview<plan::IpVersion::v6>(request)}});
+}
+
+std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second) {
+    const auto port = [](const OpenedPort& p) -> Ordered {
+        return {{"device", p.device},
+                {"driver", p.driver},
+                {"mac", plan::to_string(p.mac)},
+                {"line_rate_bps", optional_number(p.line_rate_bps)},
+                {"link_up", p.link_up},
+                {"receive_ring_frames", p.receive_ring_frames},
+                {"transmit_ring_frames", p.transmit_ring_frames}};
+    };
+    return line_of({{"id", id}, {"response", "open"}, {"left", port(ports[0])}, {"right", port(ports[1])}, {"ticks_per_second", ticks_per_second}});
+}
+
+std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides) {
+    const auto side = [](const ResolvedSide& s) -> Ordered { return {{"dut_mac", plan::to_string(s.dut_mac)}, {"static", s.is_static}}; };
+    return line_of({{"id", id}, {"response", "resolve"}, {"left", side(sides[0])}, {"right", side(sides[1])}});
+}
+
+std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides) {
+    const auto side = [](const SideCounters& s) -> Ordered { return {{"port", port_counters(s.port)}, {"neighbor", {{"requests", s.questions}, {"answers", s.answers}}}}; };
+    return line_of({{"id", id}, {"response", "counters"}, {"left", side(sides[0])}, {"right", side(sides[1])}});
+}
+
+std::string write_progress(std::int64_t id, const run::Progress& p) {
+    return line_of({{"id", id},
+                    {"event", "progress"},
+                    {"trial", p.trial},
+                    {"phase", p.phase},
+                    {"elapsed_s", p.elapsed_s},
+                    {"total_s", p.total_s},
+                    {"sent_frames", p.sent_frames},
+                    {"received_frames", p.received_frames}});
+}
+
+std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
+    Ordered reasons = Ordered::array();
+    for (const auto& reason : r.reasons) reasons.push_back({{"code", reason.code}, {"text", reason.text}});
+    Ordered deviations = Ordered::array();
+    for (const auto& d : r.deviations) deviations.push_back({{"requirement", d.requirement}, {"text", d.text}});
+    Ordered phases = Ordered::array();
+    for (const auto& p : r.phases) phases.push_back({{"phase", p.name}, {"start_s", p.start_s}, {"seconds", p.seconds}});
+    Ordered directions = Ordered::object();
+    for (const auto& d : r.directions) directions[d.direction == plan::Direction::forward ? "forward" : "reverse"] = direction_result(d, r);
+    const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered { return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}}; };
+    return line_of({{"id", id},
+                    {"response", "trial"},
+                    {"contract", version},
+                    {"trial", r.trial},
+                    {"verdict", name_of(r.verdict)},
+                    {"reasons", reasons},
+                    {"started_at", r.started_at},
+                    {"frame_size", r.frame_size},
+                    {"intended_fps", r.intended_fps},
+                    {"intended_duration_s", r.intended_duration_s},
+                    {"loss_ratio", r.loss_ratio()},
+                    {"limits",
+                     {{"loss_ratio", r.limits.loss_ratio},
+                      {"offered_tolerance", r.limits.offered_tolerance},
+                      {"overdue_after_us", r.limits.overdue_after_us},
+                      {"overdue_tolerance", r.limits.overdue_tolerance},
+                      {"clock_ppm", r.limits.clock_ppm}}},
+                    {"deviations", deviations},
+                    {"phases", phases},
+                    {"directions", directions},
+                    {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
+                    {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm", r.clock_error_ppm}}}});
+}
+
+}  // namespace evenhand::contract

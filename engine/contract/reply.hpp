@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: what the engine says, one line of JSON each. Pure functions; the session writes the lines.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "contract/request.hpp"
+#include "fault.hpp"
+#include "run/request.hpp"
+#include "tally/result.hpp"
+
+namespace evenhand::contract {
+
+constexpr int version = 1;
+
+struct About {
+    std::string version;
+    std::string dpdk;
+    std::string compiler;
+    std::string build_type;
+};
+
+struct OpenedPort {
+    std::string device;
+    std::string driver;
+    plan::MacAddress mac{};
+    std::optional<double> line_rate_bps;
+    bool link_up = false;
+    unsigned receive_ring_frames = 0;
+    unsigned transmit_ring_frames = 0;
+};
+
+struct ResolvedSide {
+    plan::MacAddress dut_mac{};
+    bool is_static = false;
+};
+
+struct SideCounters {
+    tally::PortCounters port;
+    std::uint64_t questions = 0;
+    std::uint64_t answers = 0;
+};
+
+/// Two values by plan::Side.
+template <class T>
+using BothSides = std::array<T, 2>;
+
+[[nodiscard]] std::string write_fault(std::optional<std::int64_t> id, const Fault& fault);
+[[nodiscard]] std::string write_plain(std::int64_t id, const char* response);
+[[nodiscard]] std::string write_about(std::int64_t id, const About& about);
+[[nodiscard]] std::string write_frames(std::int64_t id, const FramesRequest& request);
+[[nodiscard]] std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second);
+[[nodiscard]] std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides);
+[[nodiscard]] std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides);
+[[nodiscard]] std::string write_progress(std::int64_t id, const run::Progress& progress);
+[[nodiscard]] std::string write_trial(std::int64_t id, const tally::TrialResult& result);
+
+}  // namespace evenhand::contract

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "contract/request.hpp"
+
+#include <array>
+#include <limits>
+
+#include "contract/reader.hpp"
+#include "frame/layout.hpp"
+
+namespace evenhand::contract {
+namespace {
+
+constexpr std::uint64_t any_whole = std::numeric_limits<std::uint64_t>::max();
+constexpr double any_number = std::numeric_limits<double>::max();
+
+template <class T, std::size_t N>
+T choice(ObjectReader& r, std::string_view key, const std::array<std::pair<const char*, T>, N>& choices) {
+    const std::string text = r.text(key);
+    std::vector<std::string> names;
+    for (const auto& [name, value] : choices) {
+        if (text == name) return value;
+        names.emplace_back(name);
+    }
+    const auto guess = nearest(text, names);
+    r.refuse(key, fmt::format("\"{}\" is none of {}", text, Json(names).dump()), guess.empty() ? "See contract/request.schema.json." : fmt::format("Did you mean {}?", guess));
+}
+
+constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{{{"forward", plan::Direction::forward}, {"reverse", plan::Direction::reverse}}};
+constexpr std::array<std::pair<const char*, plan::Side>, 2> sides{{{"left", plan::Side::left}, {"right", plan::Side::right}}};
+constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{
+    {{"pseudorandom", plan::Mode::pseudorandom}, {"fixed", plan::Mode::fixed}, {"increment", plan::Mode::increment}, {"decrement", plan::Mode::decrement}}};
+
+plan::IpAddress read_address(ObjectReader& r, std::string_view key) {
+    const auto text = r.text(key);
+    const auto address = plan::parse_address(text);
+    if (!address) r.refuse(key, fmt::format("\"{}\" is not an IP address", text), "Write it like 198.18.0.1 or 2001:2::2.");
+    return *address;
+}
+
+plan::MacAddress read_mac(ObjectReader& r, std::string_view key) {
+    const auto text = r.text(key);
+    const auto mac = plan::parse_mac(text);
+    if (!mac) r.refuse(key, fmt::format("\"{}\" is not a MAC address", text), "Write it like 02:00:00:00:00:01.");
+    return *mac;
+}
+
+std::size_t read_frame_size(ObjectReader& r) { return r.whole("frame_size", 64, frame::largest_frame_size); }
+
+plan::Mode read_mode(ObjectReader& r) { return r.has("mode") ? choice(r, "mode", modes) : plan::Mode::pseudorandom; }
+
+plan::PlanSide read_plan_side(ObjectReader r) {
+    plan::PlanSide side{.gateway = read_address(r, "gateway"), .dut_address = read_address(r, "dut_address"), .hosts = {}};
+    auto hosts = r.object("hosts");
+    side.hosts.base = read_address(hosts, "base");
+    auto host = hosts.object("host");
+    side.hosts.offset = static_cast<std::uint32_t>(host.whole("offset", 0, 14));
+    side.hosts.host = {.first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)), .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)), .mode = plan::Mode::pseudorandom};
+    if (host.has("mode")) side.hosts.host.mode = read_mode(host);
+    host.finish();
+    hosts.finish();
+    r.finish();
+    return side;
+}
+
+plan::FieldRange read_udp_range(ObjectReader r) {
+    const auto first = static_cast<std::uint32_t>(r.whole("first", 0, 65535));
+    const auto last = static_cast<std::uint32_t>(r.whole("last", 0, 65535));
+    if (last < first) r.refuse("last", fmt::format("UDP ports {}-{}: the last is below the first", first, last), "Want first <= last.");
+    const auto mode = r.has("mode") ? read_mode(r) : plan::Mode::pseudorandom;
+    r.finish();
+    return {.first = first, .count = last - first + 1, .mode = mode};
+}
+
+plan::AddressPlan read_plan(ObjectReader r) {
+    plan::AddressPlan plan;
+    plan.name = r.text("name");
+    const auto version = r.whole("ip_version", 4, 6);
+    if (version == 5) r.refuse("ip_version", "there is no IPv5 to test", "Use 4 or 6.");
+    plan.version = version == 4 ? plan::IpVersion::v4 : plan::IpVersion::v6;
+    plan.left = read_plan_side(r.object("left"));
+    plan.right = read_plan_side(r.object("right"));
+    auto udp = r.object("udp_ports");
+    plan.source_ports = read_udp_range(udp.object("source"));
+    plan.destination_ports = read_udp_range(udp.object("destination"));
+    udp.finish();
+    r.finish();
+    plan::check_plan(plan);
+    return plan;
+}
+
+run::PortRequest read_port(ObjectReader r) {
+    run::PortRequest port;
+    port.device = r.text("device");
+    if (port.device.empty()) r.refuse("device", "the device is empty", "Name a DPDK device, such as net_memif0,role=client,id=0,socket=/run/x.sock.");
+    if (r.has("mac")) port.mac = read_mac(r, "mac");
+    if (r.has("dut_mac")) port.dut_mac = read_mac(r, "dut_mac");
+    if (r.has("receive_ring_frames")) port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
+    if (r.has("transmit_ring_frames")) port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
+    if (r.has("line_rate_bps")) port.line_rate_bps = r.number("line_rate_bps", 0, any_number, true);
+    r.finish();
+    return port;
+}
+
+std::vector<run::WorkerRequest::Queue> read_queues(ObjectReader& r, std::string_view key, std::string_view number) {
+    std::vector<run::WorkerRequest::Queue> queues;
+    if (!r.has(key)) {
+        return queues;
+    }
+    const Json& list = r.array(key);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        ObjectReader entry{list[i], fmt::format("{}[{}]", r.where(key), i)};
+        const auto side = choice(entry, "side", sides);
+        queues.push_back({.side = side, .number = static_cast<unsigned>(entry.whole(number, 0, frame::most_streams - 1))});
+        entry.finish();
+    }
+    return queues;
+}
+
+run::OpenRequest read_open(ObjectReader& r) {
+    run::OpenRequest open;
+    if (r.has("host")) {
+        auto host = r.object("host");
+        if (host.has("memory_mb")) open.host.memory_mb = static_cast<unsigned>(host.whole("memory_mb", 64, 1U << 20U));
+        if (host.has("hugepages")) open.host.hugepages = host.boolean("hugepages");
+        if (host.has("extra_eal_arguments")) {
+            for (const auto& argument : host.array("extra_eal_arguments")) {
+                if (!argument.is_string()) host.refuse("extra_eal_arguments", "an argument is not a text", "Give a list of texts.");
+                open.host.extra_eal_arguments.push_back(argument.get<std::string>());
+            }
+        }
+        host.finish();
+    }
+    auto ports = r.object("ports");
+    open.ports = {read_port(ports.object("left")), read_port(ports.object("right"))};
+    ports.finish();
+    const Json& workers = r.array("workers");
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        ObjectReader worker{workers[i], fmt::format("{}[{}]", r.where("workers"), i)};
+        run::WorkerRequest w{.cpu = static_cast<unsigned>(worker.whole("cpu", 0, 65535)), .senders = {}, .receivers = {}};
+        w.senders = read_queues(worker, "senders", "stream");
+        w.receivers = read_queues(worker, "receivers", "queue");
+        worker.finish();
+        open.workers.push_back(std::move(w));
+    }
+    if (open.workers.empty()) r.refuse("workers", "there is no worker", "Give at least one, such as {\"cpu\":1,\"senders\":[...],\"receivers\":[...]}.");
+    open.plan = read_plan(r.object("plan"));
+    open.frame_size = read_frame_size(r);
+    open.seed = r.whole("seed", 0, any_whole);
+    return open;
+}
+
+run::TrialRequest read_trial(ObjectReader& r) {
+    run::TrialRequest trial;
+    constexpr double longest_s = 86400;
+    constexpr double longest_wait_s = 3600;
+    trial.trial = static_cast<std::uint16_t>(r.whole("trial", 1, 65535));
+    trial.rate_fps = r.number("rate_fps", 0, any_number, true);
+    trial.duration_s = r.number("duration_s", 0, longest_s, true);
+    if (r.has("directions")) {
+        trial.directions.clear();
+        for (const auto& entry : r.array("directions")) {
+            const Json holder{{"direction", entry}};
+            ObjectReader reader{holder, r.where("directions")};
+            const auto direction = choice(reader, "direction", directions);
+            for (const auto other : trial.directions) {
+                if (other == direction) r.refuse("directions", "a direction stands twice", "Name each once.");
+            }
+            trial.directions.push_back(direction);
+        }
+        if (trial.directions.empty()) r.refuse("directions", "there is no direction", "Use forward, reverse or both.");
+    }
+    if (r.has("waits")) {
+        auto waits = r.object("waits");
+        const auto wait = [&](const char* key, double& value) {
+            if (waits.has(key)) value = waits.number(key, 0, longest_wait_s);
+        };
+        wait("after_routing_s", trial.waits.after_routing_s);
+        wait("after_learning_s", trial.waits.after_learning_s);
+        wait("residual_s", trial.waits.residual_s);
+        wait("restabilize_s", trial.waits.restabilize_s);
+        waits.finish();
+    }
+    if (r.has("limits")) {
+        auto limits = r.object("limits");
+        if (limits.has("loss_ratio")) trial.limits.loss_ratio = limits.number("loss_ratio", 0, 0.999999);
+        if (limits.has("offered_tolerance")) trial.limits.offered_tolerance = limits.number("offered_tolerance", 0, 0.1, true);
+        if (limits.has("overdue_after_us")) trial.limits.overdue_after_us = limits.number("overdue_after_us", 0, any_number, true);
+        if (limits.has("overdue_tolerance")) trial.limits.overdue_tolerance = limits.number("overdue_tolerance", 0, 1, true);
+        if (limits.has("clock_ppm")) trial.limits.clock_ppm = limits.number("clock_ppm", 0, any_number, true);
+        limits.finish();
+    }
+    return trial;
+}
+
+FramesRequest read_frames(ObjectReader& r) {
+    FramesRequest frames;
+    constexpr std::uint64_t most_frames = 1'000'000;
+    frames.plan = read_plan(r.object("plan"));
+    frames.frame_size = read_frame_size(r);
+    frames.seed = r.whole("seed", 0, any_whole);
+    frames.direction = choice(r, "direction", directions);
+    frames.count = r.whole("count", 1, most_frames);
+    if (r.has("first")) frames.first = r.whole("first", 0, frame::sequence_mask - most_frames);
+    if (r.has("trial")) frames.trial = static_cast<std::uint16_t>(r.whole("trial", 0, 65535));
+    if (r.has("streams")) frames.streams = static_cast<unsigned>(r.whole("streams", 1, frame::most_streams));
+    if (r.has("source_mac")) frames.source_mac = read_mac(r, "source_mac");
+    if (r.has("destination_mac")) frames.destination_mac = read_mac(r, "destination_mac");
+    return frames;
+}
+
+Json parse(std::string_view line) {
+    try {
+        return Json::parse(line);
+    } catch (const Json::exception& e) {
+        throw Fault{FaultCode::bad_json, fmt::format("the line is no JSON: {}", e.what()), "", "Send one JSON object a line."};
+    }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> read_id(std::string_view line) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("id") || !json["id"].is_number_integer()) return std::nullopt;
+    return json["id"].get<std::int64_t>();
+}
+
+Request read_request(std::string_view line) {
+    const Json json = parse(line);
+    if (!json.is_object()) throw Fault{FaultCode::bad_json, "the line is no JSON object", "", "Send one JSON object a line."};
+    ObjectReader r{json, ""};
+    Request request;
+    request.id = static_cast<std::int64_t>(r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
+    using Read = AnyRequest (*)(ObjectReader&);
+    static constexpr std::array<std::pair<const char*, Read>, 8> kinds{{
+        {"about", [](ObjectReader&) -> AnyRequest { return AboutRequest{}; }},
+        {"stop", [](ObjectReader&) -> AnyRequest { return StopRequest{}; }},
+        {"counters", [](ObjectReader&) -> AnyRequest { return CountersRequest{}; }},
+        {"close", [](ObjectReader&) -> AnyRequest { return CloseRequest{}; }},
+        {"resolve",
+         [](ObjectReader& reader) -> AnyRequest {
+             ResolveRequest resolve;
+             if (reader.has("timeout_s")) resolve.timeout_s = reader.number("timeout_s", 0, 3600, true);
+             return resolve;
+         }},
+        {"frames", [](ObjectReader& reader) -> AnyRequest { return read_frames(reader); }},
+        {"open", [](ObjectReader& reader) -> AnyRequest { return read_open(reader); }},
+        {"trial", [](ObjectReader& reader) -> AnyRequest { return read_trial(reader); }},
+    }};
+    const Read read = choice(r, "request", kinds);
+    request.body = read(r);
+    r.finish();
+    return request;
+}
+
+}  // namespace evenhand::contract

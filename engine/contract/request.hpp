@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: one line of JSON becomes one checked request. Throws Fault{bad_json, bad_request, bad_plan}.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "run/request.hpp"
+
+namespace evenhand::contract {
+
+struct AboutRequest {};
+struct StopRequest {};
+struct CountersRequest {};
+struct CloseRequest {};
+struct ResolveRequest {
+    double timeout_s = 5;
+};
+/// Preview of a direction's frames (D3).
+struct FramesRequest {
+    plan::AddressPlan plan;
+    std::size_t frame_size = 64;
+    std::uint64_t seed = 0;
+    plan::Direction direction = plan::Direction::forward;
+    std::uint64_t first = 0;
+    std::uint64_t count = 1;
+    std::uint16_t trial = 0;
+    unsigned streams = 1;
+    plan::MacAddress source_mac{};
+    plan::MacAddress destination_mac{};
+};
+
+using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest, run::OpenRequest, run::TrialRequest>;
+
+struct Request {
+    std::int64_t id = 0;
+    AnyRequest body;
+};
+
+/// The id of a line whatever else is wrong with it, so that a fault can be told from another's.
+[[nodiscard]] std::optional<std::int64_t> read_id(std::string_view line);
+
+[[nodiscard]] Request read_request(std::string_view line);
+
+}  // namespace evenhand::contract

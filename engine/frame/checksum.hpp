@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 2, frame: the Internet checksum (RFC 1071). Sums are taken in memory order; the sum does not depend on byte order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "frame/layout.hpp"
+
+namespace evenhand::frame {
+
+/// Sum of the 16-bit words of `octets` octets, not folded. 2^16 = 1 modulo 65535, so wider words may be added as they are.
+/// `octets` may be odd: a zero octet follows then.
+[[nodiscard]] inline std::uint64_t sum_octets(const std::byte* at, std::size_t octets) noexcept {
+    std::uint64_t sum = 0;
+    for (; octets >= 4; at += 4, octets -= 4) sum += load<std::uint32_t>(at);
+    if (octets >= 2) {
+        sum += load<std::uint16_t>(at);
+        at += 2;
+        octets -= 2;
+    }
+    if (octets != 0) sum += static_cast<std::uint8_t>(*at);
+    return sum;
+}
+
+/// Fold to 16 bits; 0 only if every word was 0.
+[[nodiscard]] constexpr std::uint16_t fold(std::uint64_t sum) noexcept {
+    sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
+    sum = (sum & 0xFFFFU) + (sum >> 16U);
+    sum = (sum & 0xFFFFU) + (sum >> 16U);
+    sum = (sum & 0xFFFFU) + (sum >> 16U);
+    return static_cast<std::uint16_t>(sum);
+}
+
+/// Checksum field of an IPv4 header, memory order.
+[[nodiscard]] constexpr std::uint16_t ip_checksum(std::uint64_t sum) noexcept { return static_cast<std::uint16_t>(~fold(sum)); }
+
+/// Checksum field of UDP and ICMPv6, memory order: a computed 0 is sent as 0xFFFF (R5180-11), since 0 means "none" in UDP.
+[[nodiscard]] constexpr std::uint16_t udp_checksum(std::uint64_t sum) noexcept {
+    const auto complement = static_cast<std::uint16_t>(~fold(sum));
+    return complement == 0 ? std::uint16_t{0xFFFF} : complement;
+}
+
+/// Pseudo-header words that are no addresses: protocol and length.
+[[nodiscard]] constexpr std::uint64_t pseudo_header_sum(std::uint8_t protocol, std::size_t length) noexcept {
+    return std::uint64_t{big(std::uint16_t{protocol})} + big(static_cast<std::uint16_t>(length));
+}
+
+}  // namespace evenhand::frame

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 2, frame: where everything stands in a test frame. The only place that knows offsets.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "plan/address.hpp"
+
+namespace evenhand::frame {
+
+using plan::IpVersion;
+
+constexpr std::size_t fcs_octets = 4;  // frame sizes include the FCS; buffers do not hold it
+constexpr std::size_t ethernet_octets = 14;
+constexpr std::size_t udp_octets = 8;
+constexpr std::size_t tag_octets = 18;  // what a 64-byte IPv4 and an 84-byte IPv6 frame leave (R2544-33)
+constexpr std::size_t largest_frame_size = 1518;
+
+constexpr std::uint16_t ethertype_ipv4 = 0x0800;
+constexpr std::uint16_t ethertype_arp = 0x0806;
+constexpr std::uint16_t ethertype_ipv6 = 0x86DD;
+constexpr std::uint8_t protocol_udp = 17;
+constexpr std::uint8_t protocol_icmpv6 = 58;
+constexpr std::uint8_t sent_ttl = 10;  // RFC 2544 C.2.6.4
+
+/// Offsets from the first octet of the frame.
+template <IpVersion V>
+struct Layout {
+    static constexpr std::size_t ip = ethernet_octets;
+    static constexpr std::size_t ip_octets = V == IpVersion::v4 ? 20 : 40;
+    static constexpr std::size_t ipv4_checksum = ip + 10;  // IPv4 only
+    static constexpr std::size_t source = ip + (V == IpVersion::v4 ? 12 : 8);
+    static constexpr std::size_t destination = source + plan::address_octets(V);
+    static constexpr std::size_t udp = ip + ip_octets;
+    static constexpr std::size_t udp_length = udp + 4;
+    static constexpr std::size_t udp_checksum = udp + 6;
+    static constexpr std::size_t tag = udp + udp_octets;  // right after the UDP header (R8219-08)
+    static constexpr std::size_t tag_end = tag + tag_octets;
+    static constexpr std::size_t smallest_frame_size = tag_end + fcs_octets;
+};
+static_assert(Layout<IpVersion::v4>::smallest_frame_size == 64);
+static_assert(Layout<IpVersion::v6>::smallest_frame_size == 84);
+
+// The tag, 18 octets in network order:
+//   0-2   magic     0xE5 0xE4 0x01; the last is the version of this layout
+//   3-4   trial     1..65535; 0 in previews
+//   5     stream    bit 7: direction (0 forward, 1 reverse); bits 0-6: stream of the direction
+//   6-11  sequence  number of the frame in its direction, from 0
+//   12-17 time      tick counter of the sender when the frame was built, low 48 bits
+constexpr std::uint32_t tag_magic = 0xE5E401;
+constexpr std::size_t tag_trial = 3;
+constexpr std::size_t tag_stream = 5;
+constexpr std::size_t tag_sequence = 6;
+constexpr std::size_t tag_time = 12;
+constexpr std::uint64_t sequence_mask = (std::uint64_t{1} << 48U) - 1;
+constexpr std::uint64_t time_mask = sequence_mask;
+constexpr std::uint8_t direction_bit = 0x80;
+constexpr std::size_t most_streams = 128;
+
+/// Unaligned access in memory order; `big` turns a host number into network order and back.
+template <class T>
+[[nodiscard]] inline T load(const std::byte* at) noexcept {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+}
+template <class T>
+inline void store(std::byte* at, T value) noexcept {
+    std::memcpy(at, &value, sizeof value);
+}
+static_assert(std::endian::native == std::endian::little, "big() and the tag reader are written for little-endian CPUs");
+[[nodiscard]] constexpr std::uint16_t big(std::uint16_t v) noexcept { return __builtin_bswap16(v); }
+[[nodiscard]] constexpr std::uint32_t big(std::uint32_t v) noexcept { return __builtin_bswap32(v); }
+[[nodiscard]] constexpr std::uint64_t big(std::uint64_t v) noexcept { return __builtin_bswap64(v); }
+
+}  // namespace evenhand::frame

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 5, seen from the frame: what is this frame that came in? Recognised by the tag alone (R2544-40).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "frame/checksum.hpp"
+#include "frame/layout.hpp"
+#include "plan/plan.hpp"
+
+namespace evenhand::frame {
+
+struct Tag {
+    std::uint16_t trial;
+    plan::Direction direction;
+    std::uint8_t stream;
+    std::uint64_t sequence;
+    std::uint64_t time_ticks;  // low 48 bits
+};
+
+enum class FrameKind : std::uint8_t { test, neighbor, foreign };
+
+/// First look at a frame without FCS of any length and content; never reads beyond `octets`.
+struct FirstLook {
+    FrameKind kind = FrameKind::foreign;
+    IpVersion version = IpVersion::v4;
+    Tag tag{};
+};
+
+namespace detail {
+template <IpVersion V>
+[[nodiscard]] inline bool read_tag(const std::byte* frame, std::size_t octets, FirstLook& look) noexcept {
+    using L = Layout<V>;
+    if (octets < L::tag_end) return false;
+    const std::byte* const tag = frame + L::tag;
+    const std::uint64_t head = big(load<std::uint64_t>(tag));  // magic 24, trial 16, stream 8, sequence high 16
+    if ((head >> 40U) != tag_magic) return false;
+    const std::uint64_t rest = big(load<std::uint64_t>(tag + 8));  // sequence low 32, time high 32
+    const auto stream = static_cast<std::uint8_t>(head >> 16U);
+    look.kind = FrameKind::test;
+    look.version = V;
+    look.tag = {.trial = static_cast<std::uint16_t>(head >> 24U),
+                .direction = (stream & direction_bit) != 0 ? plan::Direction::reverse : plan::Direction::forward,
+                .stream = static_cast<std::uint8_t>(stream & ~direction_bit),
+                .sequence = ((head & 0xFFFFU) << 32U) | (rest >> 32U),
+                .time_ticks = ((rest & 0xFFFFFFFFU) << 16U) | big(load<std::uint16_t>(tag + 16))};
+    return true;
+}
+
+[[nodiscard]] inline bool is_neighbor_discovery(const std::byte* frame, std::size_t octets) noexcept {
+    constexpr std::size_t icmpv6 = ethernet_octets + 40;
+    constexpr int first_nd_type = 133;  // router solicitation .. redirect
+    constexpr int last_nd_type = 137;
+    if (octets <= icmpv6 || static_cast<std::uint8_t>(frame[ethernet_octets + 6]) != protocol_icmpv6) return false;
+    const int type = static_cast<int>(frame[icmpv6]);
+    return type >= first_nd_type && type <= last_nd_type;
+}
+}  // namespace detail
+
+[[nodiscard]] inline FirstLook look_at(const std::byte* frame, std::size_t octets) noexcept {
+    FirstLook look;
+    if (octets < ethernet_octets) return look;
+    switch (big(load<std::uint16_t>(frame + 12))) {
+        case ethertype_ipv4: (void)detail::read_tag<IpVersion::v4>(frame, octets, look); break;
+        case ethertype_ipv6:
+            if (!detail::read_tag<IpVersion::v6>(frame, octets, look) && detail::is_neighbor_discovery(frame, octets)) look.kind = FrameKind::neighbor;
+            break;
+        case ethertype_arp: look.kind = FrameKind::neighbor; break;
+        default: break;
+    }
+    return look;
+}
+
+/// Whether the checksums hold: UDP over addresses, ports and payload, and the IPv4 header's. The tag must have been read.
+[[nodiscard]] inline bool is_intact(const std::byte* frame, std::size_t octets, IpVersion version) noexcept {
+    constexpr std::uint16_t good = 0xFFFF;
+    if (version == IpVersion::v4) {
+        using L = Layout<IpVersion::v4>;
+        const std::uint64_t udp = sum_octets(frame + L::source, octets - L::source) + pseudo_header_sum(protocol_udp, octets - L::udp);
+        return fold(udp) == good && fold(sum_octets(frame + L::ip, L::ip_octets)) == good;
+    }
+    using L = Layout<IpVersion::v6>;
+    return fold(sum_octets(frame + L::source, octets - L::source) + pseudo_header_sum(protocol_udp, octets - L::udp)) == good;
+}
+
+}  // namespace evenhand::frame

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frame/template.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fault.hpp"
+#include "frame/checksum.hpp"
+
+namespace evenhand::frame {
+namespace {
+
+template <IpVersion V>
+void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAddress& destination) {
+    using L = Layout<V>;
+    std::byte* const ip = t.head.data() + L::ip;
+    if constexpr (V == IpVersion::v4) {
+        ip[0] = std::byte{0x45};
+        store(ip + 2, big(static_cast<std::uint16_t>(t.octets - ethernet_octets)));
+        ip[8] = std::byte{sent_ttl};
+        ip[9] = std::byte{protocol_udp};
+    } else {
+        ip[0] = std::byte{0x60};
+        store(ip + 4, big(static_cast<std::uint16_t>(t.octets - L::udp)));
+        ip[6] = std::byte{protocol_udp};
+        ip[7] = std::byte{sent_ttl};
+    }
+    std::memcpy(t.head.data() + L::source, source.octets.data(), plan::address_octets(V));
+    std::memcpy(t.head.data() + L::destination, destination.octets.data(), plan::address_octets(V));
+}
+
+template <IpVersion V>
+FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity id, plan::MacAddress source_mac, plan::MacAddress destination_mac) {
+    using L = Layout<V>;
+    FrameTemplate t;
+    t.octets = frame_size - fcs_octets;
+    const auto& from = plan.side(plan::sending_side(id.direction)).hosts;
+    const auto& to = plan.side(plan::receiving_side(id.direction)).hosts;
+    t.source_at = L::source + from.offset;
+    t.destination_at = L::destination + to.offset;
+
+    std::memcpy(t.head.data(), destination_mac.data(), destination_mac.size());
+    std::memcpy(t.head.data() + 6, source_mac.data(), source_mac.size());
+    store(t.head.data() + 12, big(V == IpVersion::v4 ? ethertype_ipv4 : ethertype_ipv6));
+    write_ip<V>(t, from.address(0), to.address(0));
+    const std::size_t udp_length = t.octets - L::udp;
+    store(t.head.data() + L::udp_length, big(static_cast<std::uint16_t>(udp_length)));
+
+    std::byte* const tag = t.head.data() + L::tag;
+    store(tag, big(tag_magic << 8U));
+    store(tag + tag_trial, big(id.trial));
+    tag[tag_stream] = std::byte{static_cast<std::uint8_t>((id.direction == plan::Direction::reverse ? direction_bit : 0U) | id.stream)};
+
+    t.ip_sum = sum_octets(t.head.data() + L::ip, L::ip_octets);
+    std::array<std::byte, largest_frame_size> whole{};
+    std::copy_n(t.head.data(), L::tag_end, whole.data());
+    write_pattern(V, std::span{whole}.first(t.octets));
+    t.udp_sum = sum_octets(whole.data() + L::source, t.octets - L::source) + pseudo_header_sum(protocol_udp, udp_length);
+    return t;
+}
+
+}  // namespace
+
+void check_frame_size(IpVersion version, std::size_t frame_size) {
+    const std::size_t smallest = version == IpVersion::v4 ? Layout<IpVersion::v4>::smallest_frame_size : Layout<IpVersion::v6>::smallest_frame_size;
+    if (frame_size < smallest || frame_size > largest_frame_size) {
+        throw Fault{FaultCode::bad_frame_size, fmt::format("{} octets cannot be an IPv{} test frame", frame_size, static_cast<int>(version)), "frame_size",
+                    fmt::format("Use {} to {}: headers, 18 octets of tag and the FCS must fit.", smallest, largest_frame_size)};
+    }
+}
+
+FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity identity, plan::MacAddress source_mac,
+                            plan::MacAddress destination_mac) {
+    check_frame_size(plan.version, frame_size);
+    return plan.version == IpVersion::v4 ? make<IpVersion::v4>(plan, frame_size, identity, source_mac, destination_mac)
+                                         : make<IpVersion::v6>(plan, frame_size, identity, source_mac, destination_mac);
+}
+
+void write_pattern(IpVersion version, std::span<std::byte> frame) {
+    const std::size_t first = version == IpVersion::v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
+    for (std::size_t i = first; i < frame.size(); ++i) frame[i] = static_cast<std::byte>(i - first);
+}
+
+}  // namespace evenhand::frame

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 2, frame: what all frames of one stream share.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "frame/layout.hpp"
+#include "plan/plan.hpp"
+
+namespace evenhand::frame {
+
+/// What a stream's frames say besides their flow.
+struct StreamIdentity {
+    plan::Direction direction = plan::Direction::forward;
+    std::uint8_t stream = 0;
+    std::uint16_t trial = 0;
+};
+
+/// Octets 0 .. tag_end of a frame whose varying fields are zero, and the checksum sums of exactly these octets.
+struct FrameTemplate {
+    static constexpr std::size_t room = 80;  // tag_end of IPv6; IPv4 uses 60
+
+    alignas(64) std::array<std::byte, room> head{};
+    std::size_t octets = 0;          // of the whole frame without FCS
+    std::uint64_t ip_sum = 0;        // IPv4 header
+    std::uint64_t udp_sum = 0;       // pseudo-header, UDP header and all payload
+    std::size_t source_at = 0;       // offset of the 16-bit number in the source address
+    std::size_t destination_at = 0;  // the same in the destination
+};
+
+/// Throws Fault{bad_frame_size} below 64 (IPv4) or 84 (IPv6) or above 1518 octets with FCS (R2544-04, R5180-10).
+void check_frame_size(IpVersion version, std::size_t frame_size);
+
+/// Format of RFC 2544 C.2.6.4 with computed lengths (R2544-31, R2544-32) and the tag of layout.hpp.
+[[nodiscard]] FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity identity, plan::MacAddress source_mac,
+                                          plan::MacAddress destination_mac);
+
+/// Write what follows the tag: 00 01 02 ... repeating, counted from the octet after the tag. The same for all frames of a size,
+/// so it is written once into every transmit buffer.
+void write_pattern(IpVersion version, std::span<std::byte> frame);
+
+}  // namespace evenhand::frame

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neighbor/responder.hpp"
+
+namespace evenhand::neighbor {
+
+Responder::Responder(const plan::MacAddress& own_mac, const plan::IpAddress& gateway, const plan::IpAddress& dut)
+    : own_mac_{own_mac}, gateway_{gateway}, dut_{dut}, link_local_{gateway.version == plan::IpVersion::v6 ? plan::link_local_address(own_mac) : gateway} {}
+
+std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) noexcept {
+    const std::span<const std::byte> came = frame.first(octets);
+    if (const auto party = read_announcement(came); party && party->ip == dut_) set_dut_mac(party->mac);
+    const auto question = read_question(came);
+    if (!question) return 0;
+    questions_.fetch_add(1, std::memory_order_relaxed);
+    if (!owns(question->target)) return 0;
+    answers_.fetch_add(1, std::memory_order_relaxed);
+    return write_answer(frame, octets, *question, own_mac_);
+}
+
+std::size_t Responder::write_question(std::span<std::byte> frame) const {
+    const Party self{.mac = own_mac_, .ip = gateway_};
+    return gateway_.version == plan::IpVersion::v4 ? write_arp_request(frame, self, dut_) : write_neighbor_solicitation(frame, self, dut_);
+}
+
+std::optional<plan::MacAddress> Responder::dut_mac() const noexcept {
+    const std::uint64_t value = dut_mac_.load(std::memory_order_relaxed);
+    if ((value & known_bit) == 0) return std::nullopt;
+    plan::MacAddress mac;
+    for (std::size_t i = 0; i < mac.size(); ++i) mac[i] = static_cast<std::uint8_t>(value >> (8 * (mac.size() - 1 - i)));
+    return mac;
+}
+
+void Responder::set_dut_mac(const plan::MacAddress& mac) noexcept {
+    std::uint64_t value = 0;
+    for (const auto octet : mac) value = value << 8U | octet;
+    dut_mac_.store(value | known_bit, std::memory_order_relaxed);
+}
+
+}  // namespace evenhand::neighbor

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 3, pace: says when frame k is due; knows time, not frames and not ports.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "pace/clock.hpp"
+
+namespace evenhand::pace {
+
+/// Even spacing. Frame k is due at start + k * period, always computed from k, so rounding cannot add up over a trial: the
+/// period has 64 binary places, which is below one tick over 10^19 frames. Copyable, allocates nothing.
+class EvenSchedule {
+   public:
+    EvenSchedule() = default;
+
+    /// `rate_fps` > 0, at most ticks_per_second.
+    EvenSchedule(Ticks start, double ticks_per_second, double rate_fps) noexcept
+        : start_{start}, period_{to_fixed(static_cast<long double>(ticks_per_second) / static_cast<long double>(rate_fps))} {
+        rate_ = static_cast<std::uint64_t>(std::ldexp(static_cast<long double>(rate_fps) / static_cast<long double>(ticks_per_second), 64) - 0.5L);
+    }
+
+    [[nodiscard]] Ticks start() const noexcept { return start_; }
+
+    [[nodiscard]] Ticks due(std::uint64_t k) const noexcept {
+        const Fixed low = static_cast<Fixed>(k) * static_cast<std::uint64_t>(period_);
+        return start_ + k * static_cast<std::uint64_t>(period_ >> 64U) + static_cast<Ticks>(low >> 64U);
+    }
+
+    /// How many of the frames 0, 1, 2, ... are due at `now`; 0 before the start. Within one tick of due().
+    [[nodiscard]] std::uint64_t due_count(Ticks now) const noexcept {
+        if (static_cast<std::int64_t>(now - start_) < 0) return 0;
+        return static_cast<std::uint64_t>((static_cast<Fixed>(now - start_) * rate_) >> 64U) + 1;
+    }
+
+   private:
+    __extension__ using Fixed = unsigned __int128;  // 64 places before, 64 after the point
+
+    [[nodiscard]] static Fixed to_fixed(long double value) noexcept {
+        const long double whole = std::floor(value);
+        return (static_cast<Fixed>(static_cast<std::uint64_t>(whole)) << 64U) + static_cast<Fixed>(std::ldexp(value - whole, 64));
+    }
+
+    Ticks start_ = 0;
+    Fixed period_ = 0;        // ticks per frame
+    std::uint64_t rate_ = 0;  // frames per tick, 64 places after the point
+};
+
+}  // namespace evenhand::pace

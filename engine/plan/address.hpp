@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 1, plan: one IP address of either family.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace evenhand::plan {
+
+enum class IpVersion : std::uint8_t { v4 = 4, v6 = 6 };
+
+[[nodiscard]] constexpr std::size_t address_octets(IpVersion version) { return version == IpVersion::v4 ? 4 : 16; }
+
+/// An address in network order. Only the first `address_octets(version)` octets count; the rest is zero.
+struct IpAddress {
+    IpVersion version = IpVersion::v4;
+    std::array<std::uint8_t, 16> octets{};
+
+    [[nodiscard]] std::span<const std::uint8_t> bytes() const { return {octets.data(), address_octets(version)}; }
+    friend bool operator==(const IpAddress&, const IpAddress&) = default;
+};
+
+/// Any legal text form (RFC 4291 for IPv6); nothing if it is none.
+[[nodiscard]] std::optional<IpAddress> parse_address(std::string_view text);
+
+/// Text by RFC 5952 (R5180-18).
+[[nodiscard]] std::string to_string(const IpAddress& address);
+
+using MacAddress = std::array<std::uint8_t, 6>;
+
+[[nodiscard]] std::optional<MacAddress> parse_mac(std::string_view text);
+[[nodiscard]] std::string to_string(const MacAddress& mac);
+
+/// fe80::/64 with the interface identifier made from the MAC (RFC 4291, appendix A).
+[[nodiscard]] IpAddress link_local_address(const MacAddress& mac);
+
+}  // namespace evenhand::plan

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/dpdk_host.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pthread.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_version.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "fault.hpp"
+
+namespace evenhand::port {
+namespace {
+
+bool started = false;  // read and written by the session's thread only
+
+std::vector<unsigned> read_allowed_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<unsigned> cpus;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+    }
+    return cpus;
+}
+
+}  // namespace
+
+std::string dpdk_version() {
+    std::string version = rte_version();  // "DPDK 22.11.11"
+    const auto space = version.find(' ');
+    return space == std::string::npos ? version : version.substr(space + 1);
+}
+
+const std::vector<unsigned>& allowed_cpus() {
+    static const std::vector<unsigned> cpus = read_allowed_cpus();
+    return cpus;
+}
+
+bool is_pci_device(const std::string& device) {
+    const std::string name = device.substr(0, device.find(','));
+    return name.size() >= 7 && name.find(':') != std::string::npos && std::isxdigit(static_cast<unsigned char>(name.front())) != 0;
+}
+
+void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices) {
+    if (started) return;
+    // The main thread only reads requests and reports: it may run wherever the process may, and the scheduler keeps it off busy CPUs.
+    std::vector<std::string> arguments{"evenhand-engine", fmt::format("--lcores=0@({})", fmt::join(allowed_cpus(), ",")), "-m", fmt::format("{}", options.memory_mb),
+                                       fmt::format("--file-prefix=evenhand-{}", getpid()), "--no-telemetry", "--log-level=5"};
+    if (options.hugepages) {
+        arguments.emplace_back("--in-memory");
+    } else {
+        arguments.insert(arguments.end(), {"--no-huge", "--no-shconf"});
+    }
+    if (pci_devices.empty()) {
+        arguments.emplace_back("--no-pci");
+    } else {
+        for (const auto& device : pci_devices) arguments.insert(arguments.end(), {"-a", device});
+    }
+    arguments.insert(arguments.end(), options.extra_eal_arguments.begin(), options.extra_eal_arguments.end());
+
+    std::vector<char*> argv;
+    for (auto& argument : arguments) argv.push_back(argument.data());
+    if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
+        const bool denied = rte_errno == EACCES || rte_errno == EPERM;
+        throw Fault{denied ? FaultCode::no_permission : FaultCode::no_memory, fmt::format("DPDK did not start: {}", rte_strerror(rte_errno)), "open.host",
+                    options.hugepages ? "Reserve hugepages (dpdk-hugepages.py --setup 2G), or set hugepages to false." : "Lower memory_mb; DPDK's own words are on stderr."};
+    }
+    started = true;
+}
+
+void stop_dpdk() {
+    if (started) rte_eal_cleanup();
+    started = false;
+}
+
+WorkerThread::WorkerThread(unsigned cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    // Best effort: with the right to it, housekeeping of the host cannot delay the loops. Where it still does, trials are INVALID.
+    constexpr int most_urgent = -20;
+    (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), most_urgent);
+    if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0 || rte_thread_register() != 0) {
+        throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "open.workers", "Use CPUs that this process is allowed to use (taskset -p shows them)."};
+    }
+}
+
+WorkerThread::~WorkerThread() { rte_thread_unregister(); }
+
+}  // namespace evenhand::port

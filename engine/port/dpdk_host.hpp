@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 4, port: DPDK's environment. One per process, started by the first open and never again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace evenhand::port {
+
+struct HostOptions {
+    unsigned memory_mb = 512;
+    bool hugepages = false;
+    std::vector<std::string> extra_eal_arguments;
+};
+
+/// Version of the DPDK libraries in use, such as "22.11.11".
+[[nodiscard]] std::string dpdk_version();
+
+/// CPUs that this process may use, as they were when it started; starting DPDK moves the main thread.
+[[nodiscard]] const std::vector<unsigned>& allowed_cpus();
+
+/// Start DPDK without touching any device but `pci_devices`. Later calls do nothing. Throws Fault{no_memory, no_permission, internal}.
+void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices);
+
+/// Stop DPDK at the end of the process, if it was started.
+void stop_dpdk();
+
+/// Whether this names a PCI device (0000:01:00.0 with or without arguments).
+[[nodiscard]] bool is_pci_device(const std::string& device);
+
+/// The calling thread gets the per-core caches of DPDK's pools for as long as this lives, and the CPU for itself.
+class WorkerThread {
+   public:
+    /// Throws Fault{no_cpu}.
+    explicit WorkerThread(unsigned cpu);
+    ~WorkerThread();
+    WorkerThread(const WorkerThread&) = delete;
+    WorkerThread& operator=(const WorkerThread&) = delete;
+};
+
+}  // namespace evenhand::port

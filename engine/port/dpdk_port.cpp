@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/dpdk_port.hpp"
+
+#include <fmt/format.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+#include "fault.hpp"
+#include "port/dpdk_host.hpp"
+
+namespace evenhand::port {
+namespace {
+
+constexpr unsigned pool_cache = 256;
+constexpr unsigned least_receive_buffers = 16383;  // net_af_xdp wants some 8k for its rings alone
+constexpr unsigned least_transmit_buffers = 8191;
+constexpr unsigned answer_ring_frames = 1024;
+constexpr std::uint64_t all_the_time_in_the_world = 1U << 30U;
+
+/// The value of `key=` in a device string.
+std::optional<unsigned> device_argument(const std::string& device, const std::string& key) {
+    const auto at = device.find("," + key + "=");
+    if (at == std::string::npos) return std::nullopt;
+    unsigned value = 0;
+    const char* const begin = device.data() + at + key.size() + 2;
+    const auto [end, error] = std::from_chars(begin, device.data() + device.size(), value);
+    return error == std::errc{} ? std::optional{value} : std::nullopt;
+}
+
+/// Rings of software ports do not follow the number of descriptors that is asked for.
+unsigned ring_frames(const std::string& driver, const std::string& device, unsigned descriptors) {
+    constexpr unsigned memif_default_log2 = 10;
+    constexpr unsigned packet_default_frames = 512;
+    constexpr unsigned net_ring_frames = 1024;
+    if (driver == "net_memif") return 1U << device_argument(device, "rsize").value_or(memif_default_log2);
+    if (driver == "net_af_packet") return device_argument(device, "framecnt").value_or(packet_default_frames);
+    if (driver == "net_ring") return net_ring_frames;
+    if (driver == "net_pcap" || driver == "net_null") return all_the_time_in_the_world;
+    return descriptors;
+}
+
+[[noreturn]] void refuse(const PortOptions& options, int error, const std::string& what, const std::string& next) {
+    const int code = error < 0 ? -error : error;
+    const bool denied = code == EPERM || code == EACCES;
+    throw Fault{denied ? FaultCode::no_permission : FaultCode::no_device, fmt::format("{}: {} ({})", options.device, what, code == 0 ? "no reason given" : rte_strerror(code)),
+                options.where, denied ? "Run as root, or give the program the rights that the device needs." : next};
+}
+
+void require(const PortOptions& options, int result, const std::string& what) {
+    if (result < 0) refuse(options, result, what, "DPDK's own words are on stderr.");
+}
+
+}  // namespace
+
+DpdkPort::DpdkPort(const PortOptions& options, const std::function<void(std::span<std::byte>)>& fill_buffer) : options_{options} {
+    try {
+        probe();
+        make_pools(fill_buffer);
+        start();
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+DpdkPort::~DpdkPort() { close(); }
+
+void DpdkPort::probe() {
+    const std::string name = options_.device.substr(0, options_.device.find(','));
+    if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
+        rte_errno = 0;
+        const int result = rte_dev_probe(options_.device.c_str());
+        if (result != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
+            id_ = RTE_MAX_ETHPORTS;
+            refuse(options_, result, "the device does not open", "Check the device string (DPDK's own words are on stderr).");
+        }
+    }
+    rte_eth_dev_info info{};
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    driver_ = info.driver_name;
+    if (options_.receive_queues > info.max_rx_queues || options_.transmit_queues > info.max_tx_queues) {
+        throw Fault{FaultCode::bad_request,
+                    fmt::format("{}: {} receive and {} transmit queues; the device has {} and {}", options_.device, options_.receive_queues, options_.transmit_queues, info.max_rx_queues,
+                                info.max_tx_queues),
+                    "open.workers", "Use fewer streams or receivers on this side."};
+    }
+}
+
+void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer) {
+    const auto make = [this](const std::string& name, unsigned buffers) {
+        rte_mempool* const pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, RTE_MBUF_DEFAULT_BUF_SIZE, static_cast<int>(rte_socket_id()));
+        if (pool == nullptr) {
+            throw Fault{FaultCode::no_memory, fmt::format("no memory for {} frame buffers of {} ({})", buffers, options_.device, rte_strerror(rte_errno)), "open.host.memory_mb",
+                        "Raise memory_mb, or lower the ring sizes."};
+        }
+        return pool;
+    };
+    receive_pool_ = make(fmt::format("receive-{}", id_), std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1));
+    for (unsigned queue = 0; queue < options_.transmit_queues; ++queue) {
+        transmit_pools_.push_back(make(fmt::format("transmit-{}-{}", id_, queue), std::max(least_transmit_buffers, 2 * options_.transmit_ring_frames - 1)));
+        // The constant octets are written once; what a buffer lacks then is written by the frame source (frame/source.hpp).
+        rte_mempool_obj_iter(
+            transmit_pools_.back(),
+            [](rte_mempool*, void* fill, void* object, unsigned) {
+                auto* const buffer = static_cast<rte_mbuf*>(object);
+                rte_pktmbuf_reset(buffer);
+                (*static_cast<const std::function<void(std::span<std::byte>)>*>(fill))({octets(buffer), room(buffer)});
+            },
+            const_cast<std::function<void(std::span<std::byte>)>*>(&fill_buffer));
+    }
+    answers_ = rte_ring_create(fmt::format("answers-{}", id_).c_str(), answer_ring_frames, static_cast<int>(rte_socket_id()), RING_F_SC_DEQ);
+    if (answers_ == nullptr) throw Fault{FaultCode::no_memory, "no memory for the ring of answers", "open.host.memory_mb", "Raise memory_mb."};
+}
+
+void DpdkPort::start() {
+    rte_eth_dev_info info{};
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    rte_eth_conf conf{};
+    if (options_.receive_queues > 1) {
+        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
+    }
+    const auto receive_queues = static_cast<std::uint16_t>(options_.receive_queues);
+    const auto transmit_queues = static_cast<std::uint16_t>(options_.transmit_queues);
+    require(options_, rte_eth_dev_configure(id_, receive_queues, transmit_queues, &conf), "the device cannot be configured");
+    auto receive_descriptors = static_cast<std::uint16_t>(options_.receive_ring_frames);
+    auto transmit_descriptors = static_cast<std::uint16_t>(options_.transmit_ring_frames);
+    require(options_, rte_eth_dev_adjust_nb_rx_tx_desc(id_, &receive_descriptors, &transmit_descriptors), "the ring sizes do not suit the device");
+    const auto socket = static_cast<unsigned>(std::max(0, rte_eth_dev_socket_id(id_)));
+    for (std::uint16_t queue = 0; queue < receive_queues; ++queue) {
+        require(options_, rte_eth_rx_queue_setup(id_, queue, receive_descriptors, socket, nullptr, receive_pool_), fmt::format("receive queue {} cannot be set up", queue));
+    }
+    for (std::uint16_t queue = 0; queue < transmit_queues; ++queue) {
+        require(options_, rte_eth_tx_queue_setup(id_, queue, transmit_descriptors, socket, nullptr), fmt::format("transmit queue {} cannot be set up", queue));
+    }
+    require(options_, rte_eth_dev_start(id_), "the device cannot be started");
+    started_ = true;
+    // Solicitations come to 256 multicast groups, and the tester's MAC may be another than the port's. Where the
+    // device has no such mode, it hears everything anyway.
+    (void)rte_eth_promiscuous_enable(id_);
+    receive_ring_frames_ = ring_frames(driver_, options_.device, receive_descriptors);
+    transmit_ring_frames_ = ring_frames(driver_, options_.device, transmit_descriptors);
+}
+
+void DpdkPort::wait_for_link() const {
+    using namespace std::chrono_literals;
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::duration<double>{options_.link_timeout_s};
+    while (!is_link_up()) {
+        if (std::chrono::steady_clock::now() > give_up) {
+            refuse(options_, ENOLINK, fmt::format("no link within {} s", options_.link_timeout_s), "Check the cable, or start the other end of the memif first.");
+        }
+        std::this_thread::sleep_for(10ms);
+    }
+}
+
+plan::MacAddress DpdkPort::mac() const {
+    rte_ether_addr address{};
+    rte_eth_macaddr_get(id_, &address);
+    plan::MacAddress mac;
+    std::copy_n(std::begin(address.addr_bytes), mac.size(), mac.begin());
+    return mac;
+}
+
+bool DpdkPort::is_link_up() const {
+    rte_eth_link link{};
+    return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+std::optional<double> DpdkPort::line_rate_bps() const {
+    rte_eth_link link{};
+    constexpr double bits_per_megabit = 1e6;
+    if (!is_pci_device(options_.device) || rte_eth_link_get_nowait(id_, &link) != 0 || link.link_speed == RTE_ETH_SPEED_NUM_NONE || link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN) {
+        return std::nullopt;
+    }
+    return bits_per_megabit * link.link_speed;
+}
+
+tally::PortCounters DpdkPort::counters() const {
+    rte_eth_stats stats{};
+    rte_eth_stats_get(id_, &stats);
+    return {.received_frames = stats.ipackets,
+            .transmitted_frames = stats.opackets,
+            .missed_frames = stats.imissed,
+            .receive_errors = stats.ierrors,
+            .transmit_errors = stats.oerrors,
+            .no_buffer_frames = stats.rx_nombuf,
+            .link_up = is_link_up()};
+}
+
+void DpdkPort::send_answers() noexcept {
+    constexpr unsigned most = 32;
+    std::array<rte_mbuf*, most> frames;
+    const unsigned n = rte_ring_dequeue_burst(answers_, reinterpret_cast<void**>(frames.data()), most, nullptr);
+    const unsigned sent = send(0, frames.data(), n);
+    if (sent < n) rte_pktmbuf_free_bulk(frames.data() + sent, n - sent);
+}
+
+void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>)>& write) {
+    rte_mbuf* frame = rte_pktmbuf_alloc(receive_pool_);
+    if (frame == nullptr) return;
+    set_length(frame, write({octets(frame), room(frame)}));
+    if (send(0, &frame, 1) == 0) rte_pktmbuf_free(frame);
+}
+
+void DpdkPort::close() noexcept {
+    if (id_ != RTE_MAX_ETHPORTS) {
+        rte_eth_dev_info info{};
+        rte_device* const device = rte_eth_dev_info_get(id_, &info) == 0 ? info.device : nullptr;
+        if (started_) (void)rte_eth_dev_stop(id_);
+        (void)rte_eth_dev_close(id_);
+        if (device != nullptr) (void)rte_dev_remove(device);
+        id_ = RTE_MAX_ETHPORTS;
+    }
+    while (answers_ != nullptr && rte_ring_empty(answers_) == 0) {
+        void* frame = nullptr;
+        if (rte_ring_dequeue(answers_, &frame) == 0) rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
+    }
+    rte_ring_free(answers_);
+    answers_ = nullptr;
+    rte_mempool_free(receive_pool_);
+    receive_pool_ = nullptr;
+    for (rte_mempool* const pool : transmit_pools_) rte_mempool_free(pool);
+    transmit_pools_.clear();
+}
+
+}  // namespace evenhand::port

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 4, port: any DPDK device. The only way frames leave and enter.
+#pragma once
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <rte_ring.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/address.hpp"
+#include "tally/result.hpp"
+
+namespace evenhand::port {
+
+struct PortOptions {
+    std::string device;  // net_memif0,role=client,... or 0000:01:00.0
+    std::string where;   // place in the request, for faults
+    unsigned receive_queues = 1;
+    unsigned transmit_queues = 1;
+    unsigned receive_ring_frames = 2048;
+    unsigned transmit_ring_frames = 2048;
+    double link_timeout_s = 10;
+};
+
+/// One opened and started device. Buffers for sending come from a pool of each queue whose octets are written once by
+/// `fill_buffer`; a buffer is rewritten only after the device gave it back (D8). Each queue is used by one worker.
+class DpdkPort {
+   public:
+    using Frame = rte_mbuf;
+
+    /// Throws Fault{no_device, no_permission, no_memory} and leaves nothing open then.
+    DpdkPort(const PortOptions& options, const std::function<void(std::span<std::byte>)>& fill_buffer);
+    ~DpdkPort();
+    DpdkPort(const DpdkPort&) = delete;
+    DpdkPort& operator=(const DpdkPort&) = delete;
+
+    [[nodiscard]] const std::string& device() const noexcept { return options_.device; }
+    [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
+    [[nodiscard]] plan::MacAddress mac() const;
+    [[nodiscard]] bool is_link_up() const;
+    /// Wait for the link, at most `link_timeout_s`; the other end may be opened in the meantime. Throws Fault{no_device}.
+    void wait_for_link() const;
+    /// Of the medium; nothing for software ports, whose figure would mean nothing.
+    [[nodiscard]] std::optional<double> line_rate_bps() const;
+    /// Frames that the receive ring holds: how long the receiver may look away. Nothing if the device waits for its reader.
+    [[nodiscard]] unsigned receive_ring_frames() const noexcept { return receive_ring_frames_; }
+    [[nodiscard]] unsigned transmit_ring_frames() const noexcept { return transmit_ring_frames_; }
+    [[nodiscard]] tally::PortCounters counters() const;
+
+    // The hot path. See the concepts in run/sender.hpp and run/receiver.hpp.
+    unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept {
+        return rte_mempool_get_bulk(transmit_pools_[queue], reinterpret_cast<void**>(frames), n) == 0 ? n : 0;
+    }
+    static std::byte* octets(Frame* frame) noexcept { return rte_pktmbuf_mtod(frame, std::byte*); }
+    static std::size_t length(Frame* frame) noexcept { return rte_pktmbuf_data_len(frame); }
+    static std::size_t room(Frame* frame) noexcept { return rte_pktmbuf_data_len(frame) + rte_pktmbuf_tailroom(frame); }
+    static void set_length(Frame* frame, std::size_t octets) noexcept {
+        frame->data_len = static_cast<std::uint16_t>(octets);
+        frame->pkt_len = static_cast<std::uint32_t>(octets);
+    }
+    unsigned send(unsigned queue, Frame** frames, unsigned n) noexcept {
+        return rte_eth_tx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n));
+    }
+    void give_back(Frame** frames, unsigned n) noexcept { rte_pktmbuf_free_bulk(frames, n); }
+    unsigned receive(unsigned queue, Frame** frames, unsigned n) noexcept {
+        return rte_eth_rx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n));
+    }
+    void release(Frame** frames, unsigned n) noexcept { rte_pktmbuf_free_bulk(frames, n); }
+    /// Any receiving worker; full means dropped, as on any wire: the neighbour asks again.
+    void post_answer(Frame* frame) noexcept {
+        if (rte_ring_enqueue(answers_, frame) != 0) rte_pktmbuf_free(frame);
+    }
+    /// The worker that owns transmit queue 0 only.
+    void flush_answers() noexcept {
+        if (rte_ring_empty(answers_) == 0) send_answers();
+    }
+
+    /// Send one frame of our own outside trials, built by `write` in a buffer that it may fill. Owner of transmit queue 0 only.
+    void send_control(const std::function<std::size_t(std::span<std::byte>)>& write);
+
+   private:
+    void probe();
+    void make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer);
+    void start();
+    void send_answers() noexcept;
+    void close() noexcept;
+
+    PortOptions options_;
+    std::string driver_;
+    std::uint16_t id_ = RTE_MAX_ETHPORTS;
+    bool started_ = false;
+    unsigned receive_ring_frames_ = 0;
+    unsigned transmit_ring_frames_ = 0;
+    rte_mempool* receive_pool_ = nullptr;
+    std::vector<rte_mempool*> transmit_pools_;  // by queue
+    rte_ring* answers_ = nullptr;               // from the receivers of this port to the owner of transmit queue 0
+};
+
+}  // namespace evenhand::port

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 5: THE receiver loop. Take what has come, say what it is, count it; hand neighbours' questions to the responder.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "frame/reader.hpp"
+#include "pace/clock.hpp"
+#include "tally/sequence_map.hpp"
+#include "tally/tally.hpp"
+
+namespace evenhand::run {
+
+using pace::Ticks;
+
+/// Where frames come from. Received frames belong to the receiver until release(), or until post_answer() passes one on.
+template <class P>
+concept RxPort = requires(P port, unsigned queue, typename P::Frame** frames, typename P::Frame* frame, unsigned n) {
+    { port.receive(queue, frames, n) } noexcept -> std::same_as<unsigned>;
+    { P::octets(frame) } noexcept -> std::same_as<std::byte*>;
+    { P::length(frame) } noexcept -> std::same_as<std::size_t>;
+    { P::room(frame) } noexcept -> std::same_as<std::size_t>;  // octets that the buffer can hold
+    { P::set_length(frame, std::size_t{}) } noexcept;
+    { port.release(frames, n) } noexcept;
+    { port.post_answer(frame) } noexcept;  // to be sent by the worker that owns the port's first transmit queue
+};
+
+/// Answers neighbours in place. Returns the octets of the answer, or 0 if there is none.
+template <class R>
+concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std::size_t octets) {
+    { responder.answer(frame, octets) } noexcept -> std::same_as<std::size_t>;
+};
+
+/// What a receiver expects during one trial.
+struct Expectation {
+    std::uint16_t trial = 0;  // 0: no trial runs; test frames are stale then
+    plan::Direction direction = plan::Direction::forward;
+    std::size_t octets = 0;  // of a test frame without FCS
+    Ticks residual_end = 0;  // later frames are late (R2544-19)
+    Ticks ring_lasts = 0;    // a longer poll gap may overrun the receive ring
+};
+
+constexpr unsigned receive_burst = 64;
+
+/// One receive queue of one port. turn() never waits.
+template <RxPort Port, NeighborAnswerer Responder>
+class Receiver {
+   public:
+    Receiver(Port& port, unsigned queue, Responder& responder) noexcept : port_{&port}, queue_{queue}, responder_{&responder} {}
+
+    /// Begin a trial at `now`. The map holds all frames of the direction and, like the tally, outlives the trial.
+    void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
+        expectation_ = expectation;
+        map_ = &map;
+        tally_ = &tally;
+        last_poll_ = now;
+    }
+
+    [[nodiscard]] const Port& port() const noexcept { return *port_; }
+
+    void disarm() noexcept { expectation_.trial = 0; }
+
+    template <class Clock>
+    void turn(Clock& clock) noexcept {
+        const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
+        // After receive(): read before it, the time could lie before the sending of a frame that came in between.
+        const Ticks now = clock.now();
+        if (expectation_.trial != 0) note_gap(now);
+        unsigned kept = 0;
+        for (unsigned i = 0; i < n; ++i) {
+            typename Port::Frame* const frame = frames_[i];
+            const frame::FirstLook look = frame::look_at(Port::octets(frame), Port::length(frame));
+            if (look.kind == frame::FrameKind::test) {
+                if (expectation_.trial != 0) count_test_frame(Port::octets(frame), Port::length(frame), look, now);
+            } else if (look.kind == frame::FrameKind::neighbor) {
+                if (expectation_.trial != 0) ++tally_->neighbor_frames;
+                const std::size_t answer = responder_->answer({Port::octets(frame), Port::room(frame)}, Port::length(frame));
+                if (answer != 0) {
+                    Port::set_length(frame, answer);
+                    port_->post_answer(frame);
+                    continue;
+                }
+            } else if (expectation_.trial != 0) {
+                ++tally_->foreign_frames;
+            }
+            frames_[kept++] = frame;
+        }
+        if (kept != 0) port_->release(frames_.data(), kept);
+    }
+
+   private:
+    /// Ticks from building to receiving, modulo 2^48. The counters of two CPUs may differ by some ticks; less than nothing is nothing.
+    [[nodiscard]] static Ticks latency(Ticks now, Ticks sent) noexcept {
+        const Ticks difference = (now - sent) & frame::time_mask;
+        return difference > frame::time_mask / 2 ? 0 : difference;
+    }
+
+    void note_gap(Ticks now) noexcept {
+        const Ticks gap = now - last_poll_;
+        last_poll_ = now;
+        if (gap <= tally_->max_poll_gap && gap <= expectation_.ring_lasts) return;
+        if (static_cast<std::int64_t>(now - expectation_.residual_end) > 0) return;  // nothing that counts can come any more
+        if (gap > tally_->max_poll_gap) tally_->max_poll_gap = gap;
+        if (gap > expectation_.ring_lasts) tally_->gap_excess += gap - expectation_.ring_lasts;
+    }
+
+    void count_test_frame(const std::byte* octets, std::size_t length, const frame::FirstLook& look, Ticks now) noexcept {
+        tally::ReceiverTally& t = *tally_;
+        const frame::Tag& tag = look.tag;
+        if (tag.trial != expectation_.trial) {
+            ++t.stale_frames;
+        } else if (tag.direction != expectation_.direction) {
+            ++t.foreign_frames;
+        } else if (length != expectation_.octets) {
+            ++t.wrong_length_frames;
+        } else if (!frame::is_intact(octets, length, look.version) || tag.sequence >= map_->frames()) {
+            ++t.corrupted_frames;
+        } else if (static_cast<std::int64_t>(now - expectation_.residual_end) > 0) {
+            ++t.late_frames;
+        } else if (map_->mark(tag.sequence)) {
+            ++t.duplicated_frames;
+        } else {
+            ++t.received_frames;
+            std::uint64_t& next = t.next_in_order[tag.stream];
+            if (tag.sequence < next) {
+                ++t.reordered_frames;
+            } else {
+                next = tag.sequence + 1;
+            }
+            t.latency.record(latency(now, tag.time_ticks));
+        }
+    }
+
+    Port* port_;
+    unsigned queue_;
+    Responder* responder_;
+    Expectation expectation_;
+    tally::SequenceMap* map_ = nullptr;
+    tally::ReceiverTally* tally_ = nullptr;
+    Ticks last_poll_ = 0;
+    std::array<typename Port::Frame*, receive_burst> frames_{};
+};
+
+}  // namespace evenhand::run

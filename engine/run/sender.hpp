@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 3 and 4: THE sender loop. Wait until due, write the frames, send the burst, count.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include "pace/schedule.hpp"
+#include "tally/tally.hpp"
+
+namespace evenhand::run {
+
+using pace::Ticks;
+
+/// Where frames leave. A frame belongs to the sender from reserve() until send() accepts it; then to the port, which gives
+/// the buffer back to reserve() when nobody reads it any more.
+template <class P>
+concept TxPort = requires(P port, unsigned queue, typename P::Frame** frames, typename P::Frame* frame, unsigned n, std::size_t octets) {
+    { port.reserve(queue, frames, n) } noexcept -> std::same_as<unsigned>;  // how many buffers it has
+    { P::octets(frame) } noexcept -> std::same_as<std::byte*>;
+    { P::set_length(frame, octets) } noexcept;
+    { port.send(queue, frames, n) } noexcept -> std::same_as<unsigned>;  // how many it accepted, from the front
+    { port.give_back(frames, n) } noexcept;
+};
+
+/// What is sent. A new traffic shape is a new source, never a second loop.
+template <class S>
+concept FrameSource = requires(S source, std::byte* frame, Ticks now) {
+    { source.frame_octets() } noexcept -> std::same_as<std::size_t>;
+    { source.write_next(frame, now) } noexcept;
+};
+
+constexpr unsigned burst_size = 32;  // smaller costs rate (bench/sender), larger costs pacing
+
+/// One stream of one direction during one trial. turn() never waits: it sends what is due now, at most a burst.
+///
+/// Open loop (D7): frames that are late are sent all the same and counted as overdue, not skipped; skipping would hide the gap
+/// between intended and offered load (RFC 2285, 3.5).
+template <TxPort Port, FrameSource Source>
+class Sender {
+   public:
+    Sender(Port& port, unsigned queue, const Source& source, const pace::EvenSchedule& schedule, std::uint64_t frames, Ticks overdue_limit, Ticks deadline) noexcept
+        : port_{&port}, queue_{queue}, source_{source}, schedule_{schedule}, frames_{frames}, overdue_limit_{overdue_limit}, deadline_{deadline} {}
+
+    /// Returns whether anything was due.
+    bool turn(Ticks now) noexcept {
+        if (pending_ == 0) {
+            const std::uint64_t due = std::min(schedule_.due_count(now), frames_);
+            if (due <= written_ || now > deadline_) return false;
+            pending_ = port_->reserve(queue_, burst_.data(), static_cast<unsigned>(std::min<std::uint64_t>(due - written_, burst_size)));
+            if (pending_ == 0) {
+                ++tally_.refusals;
+                return true;
+            }
+            for (unsigned i = 0; i < pending_; ++i) {
+                Port::set_length(burst_[i], source_.frame_octets());
+                source_.write_next(Port::octets(burst_[i]), now);
+            }
+            written_ += pending_;
+            first_ = 0;
+            tally_.largest_burst = std::max<std::uint64_t>(tally_.largest_burst, pending_);
+        }
+        const unsigned accepted = port_->send(queue_, burst_.data() + first_, pending_);
+        tally_.refusals += static_cast<std::uint64_t>(accepted < pending_);
+        if (accepted != 0) count(accepted, now);
+        return true;
+    }
+
+    /// Everything was offered, or the deadline has passed.
+    [[nodiscard]] bool is_done(Ticks now) const noexcept { return tally_.offered_frames == frames_ || now > deadline_; }
+
+    /// After the last turn: buffers that the port would not take.
+    void give_back() noexcept {
+        if (pending_ != 0) port_->give_back(burst_.data() + first_, pending_);
+        pending_ = 0;
+    }
+
+    [[nodiscard]] const tally::SenderTally& tally() const noexcept { return tally_; }
+
+   private:
+    void count(unsigned accepted, Ticks now) noexcept {
+        const std::uint64_t before = tally_.offered_frames;
+        const auto overdue = static_cast<std::int64_t>(now - schedule_.due(before));
+        if (overdue > static_cast<std::int64_t>(tally_.max_overdue)) tally_.max_overdue = static_cast<Ticks>(overdue);
+        if (overdue > static_cast<std::int64_t>(overdue_limit_)) {
+            const std::uint64_t overdue_until = schedule_.due_count(now - overdue_limit_);
+            tally_.overdue_frames += std::min<std::uint64_t>(accepted, overdue_until > before ? overdue_until - before : 1);
+        }
+        tally_.offered_frames = before + accepted;
+        tally_.last_send = now;
+        first_ += accepted;
+        pending_ -= accepted;
+    }
+
+    Port* port_;
+    unsigned queue_;
+    Source source_;
+    pace::EvenSchedule schedule_;
+    std::uint64_t frames_;
+    Ticks overdue_limit_;
+    Ticks deadline_;
+    std::uint64_t written_ = 0;
+    unsigned first_ = 0;    // first frame of the burst that the port has not accepted
+    unsigned pending_ = 0;  // how many of the burst it has not accepted
+    std::array<typename Port::Frame*, burst_size> burst_{};
+    tally::SenderTally tally_;
+};
+
+}  // namespace evenhand::run

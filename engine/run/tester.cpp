@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/tester.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "fault.hpp"
+#include "frame/template.hpp"
+#include "port/dpdk_host.hpp"
+
+namespace evenhand::run {
+namespace {
+
+constexpr std::array both_sides{plan::Side::left, plan::Side::right};
+
+const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" : "right"; }
+
+/// Queues of a side must be 0 .. n-1, each once.
+unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, std::vector<WorkerRequest::Queue> WorkerRequest::*list, const char* what) {
+    std::set<unsigned> numbers;
+    for (const auto& worker : workers) {
+        for (const auto& queue : worker.*list) {
+            if (queue.side != side) continue;
+            if (!numbers.insert(queue.number).second) {
+                throw Fault{FaultCode::bad_request, fmt::format("{} {} of the {} side is given to two workers", what, queue.number, name_of(side)), "open.workers", "Give it to one."};
+            }
+        }
+    }
+    if (numbers.empty() || *numbers.rbegin() + 1 != numbers.size()) {
+        throw Fault{FaultCode::bad_request, fmt::format("the {} side has {} of {} {}s", name_of(side), numbers.size(), numbers.empty() ? 1 : *numbers.rbegin() + 1, what), "open.workers",
+                    fmt::format("Number the {}s of a side 0, 1, 2, ... without a gap.", what)};
+    }
+    return static_cast<unsigned>(numbers.size());
+}
+
+}  // namespace
+
+Tester::Tester(const OpenRequest& request) : request_{request} {
+    plan::check_plan(request_.plan);
+    frame::check_frame_size(request_.plan.version, request_.frame_size);
+    count_queues();
+
+    std::vector<std::string> pci_devices;
+    for (const auto& p : request_.ports) {
+        if (port::is_pci_device(p.device)) pci_devices.push_back(p.device);
+    }
+    port::start_dpdk(request_.host, pci_devices);
+    for (const auto side : both_sides) open_port(side);
+    for (const auto& opened : ports_) opened->wait_for_link();
+    for (const auto& w : request_.workers) {
+        auto worker = std::make_unique<Worker>(w.cpu);
+        for (const auto& r : w.receivers) worker->add_receiver(*ports_[index(r.side)], r.number, *responders_[index(r.side)]);
+        for (const auto& s : w.senders) {
+            if (s.number == 0) worker->add_outlet(*ports_[index(s.side)], *responders_[index(s.side)]);
+        }
+        workers_.push_back(std::move(worker));
+    }
+    for (auto& worker : workers_) worker->start();
+    opened_at_ = pace::sample_clocks();
+    calibrated_ticks_per_second_ = pace::calibrate_ticks_per_second();
+}
+
+Tester::~Tester() {
+    for (auto& worker : workers_) worker->finish();
+}
+
+void Tester::count_queues() {
+    const auto& allowed = port::allowed_cpus();
+    std::set<unsigned> used;
+    for (const auto& w : request_.workers) {
+        if (std::ranges::find(allowed, w.cpu) == allowed.end()) {
+            throw Fault{FaultCode::no_cpu, fmt::format("this process may not use CPU {}", w.cpu), "open.workers", "Use CPUs that this process is allowed to use (taskset -p shows them)."};
+        }
+        if (!used.insert(w.cpu).second) throw Fault{FaultCode::bad_request, fmt::format("two workers on CPU {}", w.cpu), "open.workers", "Give what both do to one worker."};
+    }
+    for (const auto side : both_sides) {
+        streams_[index(side)] = count_side(request_.workers, side, &WorkerRequest::senders, "stream");
+        receive_queues_[index(side)] = count_side(request_.workers, side, &WorkerRequest::receivers, "receive queue");
+    }
+}
+
+void Tester::open_port(plan::Side side) {
+    const auto& p = request_.ports[index(side)];
+    const std::size_t octets = request_.frame_size - frame::fcs_octets;
+    const auto version = request_.plan.version;
+    ports_[index(side)] = std::make_unique<port::DpdkPort>(port::PortOptions{.device = p.device,
+                                                                             .where = fmt::format("open.ports.{}.device", name_of(side)),
+                                                                             .receive_queues = receive_queues_[index(side)],
+                                                                             .transmit_queues = streams_[index(side)],
+                                                                             .receive_ring_frames = p.receive_ring_frames,
+                                                                             .transmit_ring_frames = p.transmit_ring_frames},
+                                                           [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets)); });
+    const auto& s = request_.plan.side(side);
+    responders_[index(side)] = std::make_unique<neighbor::Responder>(p.mac.value_or(ports_[index(side)]->mac()), s.gateway, s.dut_address);
+    if (p.dut_mac) responders_[index(side)]->set_dut_mac(*p.dut_mac);
+}
+
+std::optional<double> Tester::line_rate_bps(plan::Side side) const {
+    const auto& given = request_.ports[index(side)].line_rate_bps;
+    return given ? given : ports_[index(side)]->line_rate_bps();
+}
+
+double Tester::ticks_per_second() const {
+    constexpr std::int64_t long_enough_ns = 1'000'000'000;
+    const auto now = pace::sample_clocks();
+    return now.raw_ns - opened_at_.raw_ns < long_enough_ns ? calibrated_ticks_per_second_ : pace::ticks_per_second(opened_at_, now);
+}
+
+void Tester::send_questions() {
+    for (auto& worker : workers_) worker->send_questions();
+}
+
+void Tester::resolve(double timeout_s) {
+    using Clock = std::chrono::steady_clock;
+    using namespace std::chrono_literals;
+    constexpr auto ask_again_after = 500ms;
+    for (const auto side : both_sides) {
+        if (!has_static_mac(side)) responders_[index(side)]->forget_dut_mac();
+    }
+    const auto give_up = Clock::now() + std::chrono::duration<double>{timeout_s};
+    auto ask_at = Clock::now();
+    const auto unresolved = [&] { return std::ranges::find_if(both_sides, [&](auto side) { return !responders_[index(side)]->dut_mac(); }); };
+    while (unresolved() != both_sides.end()) {
+        if (Clock::now() > give_up) {
+            const auto side = *unresolved();
+            const auto address = plan::to_string(request_.plan.side(side).dut_address);
+            throw Fault{FaultCode::not_resolved, fmt::format("{} did not answer on the {} side within {} s", address, name_of(side), timeout_s),
+                        fmt::format("open.plan.{}.dut_address", name_of(side)),
+                        fmt::format("Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.", address, request_.plan.name)};
+        }
+        if (Clock::now() >= ask_at) {
+            send_questions();
+            ask_at = Clock::now() + ask_again_after;
+        }
+        std::this_thread::sleep_for(5ms);
+    }
+}
+
+}  // namespace evenhand::run

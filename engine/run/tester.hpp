@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One opened tester: two ports, their responders, and the workers. Lives from open to close.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "neighbor/responder.hpp"
+#include "port/dpdk_port.hpp"
+#include "run/request.hpp"
+#include "run/worker.hpp"
+
+namespace evenhand::run {
+
+class Tester {
+   public:
+    /// Opens ports and starts workers; on a Fault nothing stays open. Faults: bad_plan, bad_frame_size, bad_request, no_device,
+    /// no_permission, no_memory, no_cpu.
+    explicit Tester(const OpenRequest& request);
+    ~Tester();
+    Tester(const Tester&) = delete;
+    Tester& operator=(const Tester&) = delete;
+
+    /// Ask both sides until each DUT interface has told its MAC. Throws Fault{not_resolved} that names the side.
+    void resolve(double timeout_s);
+
+    /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory (nothing is sent then).
+    [[nodiscard]] tally::TrialResult run_trial(const TrialRequest& request, TrialObserver& observer);
+
+    [[nodiscard]] const port::DpdkPort& port(plan::Side side) const { return *ports_[index(side)]; }
+    [[nodiscard]] const neighbor::Responder& responder(plan::Side side) const { return *responders_[index(side)]; }
+    [[nodiscard]] bool has_static_mac(plan::Side side) const { return request_.ports[index(side)].dut_mac.has_value(); }
+    [[nodiscard]] std::optional<double> line_rate_bps(plan::Side side) const;
+    [[nodiscard]] const OpenRequest& request() const { return request_; }
+    [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
+    [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[index(side)]; }
+    [[nodiscard]] std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
+    /// By the time since open: the longer, the more exact.
+    [[nodiscard]] double ticks_per_second() const;
+
+    void send_questions();
+
+   private:
+    static std::size_t index(plan::Side side) { return static_cast<std::size_t>(side); }
+    void count_queues();
+    void open_port(plan::Side side);
+
+    OpenRequest request_;
+    std::array<unsigned, 2> streams_{};
+    std::array<unsigned, 2> receive_queues_{};
+    std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;
+    std::array<std::unique_ptr<neighbor::Responder>, 2> responders_;
+    std::vector<std::unique_ptr<Worker>> workers_;  // after the ports: they end before the ports close
+    pace::ClockSample opened_at_;
+    double calibrated_ticks_per_second_ = 0;
+};
+
+}  // namespace evenhand::run

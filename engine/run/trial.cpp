@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// One trial: phases (a) to (e) of RFC 2544 section 23 around the loops, then the sums.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <new>
+#include <thread>
+
+#include "fault.hpp"
+#include "frame/template.hpp"
+#include "run/tester.hpp"
+#include "tally/verdict.hpp"
+
+namespace evenhand::run {
+namespace {
+
+using plan::Direction;
+using plan::IpVersion;
+using plan::Side;
+using Steady = std::chrono::steady_clock;
+
+constexpr double us_per_second = 1e6;
+constexpr double tenths_per_second = 10;
+constexpr std::uint64_t most_frames = std::uint64_t{1} << 35U;  // a record of 4 GB for each direction
+
+std::uint64_t frames_of(const TrialRequest& request) { return static_cast<std::uint64_t>(std::llround(request.rate_fps * request.duration_s)); }
+
+void check(const Tester& tester, const TrialRequest& request) {
+    const auto frames = frames_of(request);
+    if (frames == 0 || frames > most_frames) {
+        throw Fault{FaultCode::bad_rate, fmt::format("{} fps for {} s are {} frames for each direction", request.rate_fps, request.duration_s, frames), "trial",
+                    fmt::format("Want 1 to {} frames.", most_frames)};
+    }
+    for (const auto direction : request.directions) {
+        constexpr double overhead_octets = 20;  // preamble and least gap (R2544-16)
+        constexpr double bits_per_octet = 8;
+        const auto line_rate = tester.line_rate_bps(plan::sending_side(direction));
+        const double most = line_rate ? std::floor(*line_rate / (bits_per_octet * (static_cast<double>(tester.request().frame_size) + overhead_octets))) : tester.ticks_per_second() / 2;
+        if (request.rate_fps > most) {
+            throw Fault{FaultCode::bad_rate, fmt::format("{:.0f} fps are more than the {:.0f} fps that {} carries", request.rate_fps, most, line_rate ? "the line" : "this clock"), "trial.rate_fps",
+                        fmt::format("Use at most {:.0f} fps for frames of {} octets.", most, tester.request().frame_size)};
+        }
+    }
+    for (const auto side : {Side::left, Side::right}) {
+        if (!tester.responder(side).dut_mac()) {
+            throw Fault{FaultCode::not_resolved, fmt::format("the DUT's MAC on the {} side is not known", side == Side::left ? "left" : "right"), "trial", "Send a resolve request first, or give dut_mac."};
+        }
+    }
+}
+
+std::vector<tally::Deviation> deviations_of(const TrialRequest& request) {
+    const Waits rfc;
+    std::vector<tally::Deviation> found{{"R2544-14", "the DUT's routes are static; no routing update was sent"}};
+    const auto shorter = [&](const char* id, double waited, double wanted, const char* what) {
+        if (waited < wanted) found.push_back({id, fmt::format("waited {} s instead of {} s {}", waited, wanted, what)});
+    };
+    shorter("R2544-18", request.waits.after_routing_s, rfc.after_routing_s, "after the routing phase");
+    shorter("R2544-18", request.waits.after_learning_s, rfc.after_learning_s, "after the learning frames");
+    shorter("R2544-18", request.waits.residual_s, rfc.residual_s, "for residual frames");
+    shorter("R2544-18", request.waits.restabilize_s, rfc.restabilize_s, "for the DUT to restabilize");
+    constexpr double full_length_s = 60;
+    if (request.duration_s < full_length_s) found.push_back({"R2544-20", fmt::format("sent for {} s instead of 60 s", request.duration_s)});
+    if (request.directions.size() < 2) found.push_back({"R5180-13", "traffic in one direction only"});
+    return found;
+}
+
+/// Keeps the time of the phases and asks the observer while waiting.
+class PhaseClock {
+   public:
+    PhaseClock(tally::TrialResult& result, TrialObserver& observer, double total_s) : result_{result}, observer_{observer} { progress_.trial = result.trial, progress_.total_s = total_s; }
+
+    /// Wait until `done` or for `seconds`; false if the observer ended it. `count` puts frame counts into the progress.
+    template <class Done, class Count>
+    bool wait(const char* phase, double seconds, Done done, Count count) {
+        using namespace std::chrono_literals;
+        const auto begin = Steady::now();
+        const double start_s = since(start_);
+        bool goes_on = true;
+        while (goes_on && !done() && since(begin) < seconds) {
+            progress_.phase = phase;
+            progress_.elapsed_s = since(start_);
+            count(progress_);
+            goes_on = observer_.goes_on(progress_);
+            std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(20ms, std::chrono::duration<double>{std::max(0.0, seconds - since(begin))}));
+        }
+        result_.phases.push_back({.name = phase, .start_s = start_s, .seconds = since(begin)});
+        return goes_on;
+    }
+    bool wait(const char* phase, double seconds) {
+        return wait(phase, seconds, [] { return false; }, [](Progress&) {});
+    }
+
+   private:
+    static double since(Steady::time_point t) { return std::chrono::duration<double>{Steady::now() - t}.count(); }
+
+    tally::TrialResult& result_;
+    TrialObserver& observer_;
+    Progress progress_;
+    Steady::time_point start_ = Steady::now();
+};
+
+/// When the parts of phases (c) to (e) begin and end.
+struct Timeline {
+    Ticks start;          // frame 0 is due
+    Ticks send_deadline;  // what could not be sent by then is not offered
+    Ticks residual_end;   // what comes later is late
+    Ticks finish;
+
+    Timeline(const TrialRequest& request, double ticks_per_second) {
+        constexpr double lead_s = 0.05;    // for the workers to leave their idle sleep
+        constexpr double grace_s = 0.01;   // a stalled sender may catch up so long; the offered load tells
+        constexpr double grace_share = 1e-3;
+        const auto ticks = [=](double seconds) { return static_cast<Ticks>(seconds * ticks_per_second); };
+        start = pace::TickClock::now() + ticks(lead_s);
+        send_deadline = start + ticks(request.duration_s * (1 + grace_share) + grace_s);
+        residual_end = send_deadline + ticks(request.waits.residual_s);
+        finish = residual_end + ticks(request.waits.restabilize_s);
+    }
+};
+
+template <IpVersion V>
+std::vector<PortSender<V>> make_senders(Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second,
+                                        std::vector<Direction>& directions) {
+    const auto& open = tester.request();
+    std::vector<PortSender<V>> senders;
+    for (const auto& s : worker.senders) {
+        const auto direction = plan::direction_sent_by(s.side);
+        if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
+        const unsigned streams = tester.streams(s.side);
+        const auto& responder = tester.responder(s.side);
+        const auto frame_template = frame::make_template(open.plan, open.frame_size, {.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = request.trial},
+                                                         responder.own_mac(), responder.dut_mac().value());
+        const frame::StreamShare share{.first = s.number, .stride = streams};
+        const frame::TestFrameSource<V> source{frame_template, plan::FlowDraw{open.plan, direction, open.seed}, share};
+        // Stream s begins at the time of frame s of the direction and sends every n-th: together they are evenly spaced.
+        const pace::EvenSchedule whole{time.start, ticks_per_second, request.rate_fps};
+        const pace::EvenSchedule schedule{whole.due(s.number), ticks_per_second, request.rate_fps / streams};
+        senders.emplace_back(const_cast<port::DpdkPort&>(tester.port(s.side)), s.number, source, schedule, share.count(frames_of(request)),
+                             static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second), time.send_deadline);
+        directions.push_back(direction);
+    }
+    return senders;
+}
+
+std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, const TrialRequest& request, const Timeline& time, double ticks_per_second,
+                                                             std::array<tally::SequenceMap, 2>& maps) {
+    const auto& open = tester.request();
+    std::vector<std::unique_ptr<WorkerTrial>> trials;
+    for (const auto& worker : open.workers) {
+        auto trial = std::make_unique<WorkerTrial>();
+        if (open.plan.version == IpVersion::v4) {
+            trial->senders = make_senders<IpVersion::v4>(tester, request, worker, time, ticks_per_second, trial->sender_directions);
+        } else {
+            trial->senders = make_senders<IpVersion::v6>(tester, request, worker, time, ticks_per_second, trial->sender_directions);
+        }
+        for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
+            const auto side = worker.receivers[i].side;
+            const auto direction = plan::direction_sent_by(plan::other_side(side));
+            if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
+            const double ring_s = tester.port(side).receive_ring_frames() / (request.rate_fps / tester.receive_queues(side));
+            trial->receptions.push_back({.receiver = i,
+                                         .direction = direction,
+                                         .expectation = {.trial = request.trial,
+                                                         .direction = direction,
+                                                         .octets = open.frame_size - frame::fcs_octets,
+                                                         .residual_end = time.residual_end,
+                                                         .ring_lasts = static_cast<Ticks>(ring_s * ticks_per_second)},
+                                         .map = &maps[static_cast<std::size_t>(direction)],
+                                         .tally = std::make_unique<tally::ReceiverTally>()});
+        }
+        trial->finish = time.finish;
+        trials.push_back(std::move(trial));
+    }
+    return trials;
+}
+
+tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials, const tally::SequenceMap& map,
+                              const Timeline& time, double ticks_per_second) {
+    tally::DirectionResult d{.direction = direction, .intended_frames = frames_of(request), .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
+    Ticks last_send = time.start;
+    Ticks max_overdue = 0;
+    tally::ReceiverTally sum;
+    for (const auto& trial : trials) {
+        std::visit(
+            [&](const auto& senders) {
+                for (std::size_t i = 0; i < senders.size(); ++i) {
+                    if (trial->sender_directions[i] != direction) continue;
+                    const auto& t = senders[i].tally();
+                    d.offered_frames += t.offered_frames;
+                    d.overdue_frames += t.overdue_frames;
+                    d.refusals += t.refusals;
+                    d.largest_burst = std::max(d.largest_burst, t.largest_burst);
+                    max_overdue = std::max(max_overdue, t.max_overdue);
+                    last_send = std::max(last_send, t.last_send);
+                }
+            },
+            trial->senders);
+        for (const auto& reception : trial->receptions) {
+            if (reception.direction == direction) sum.add(*reception.tally);
+        }
+    }
+    const double sending_s = std::max(request.duration_s, static_cast<double>(last_send - time.start) / ticks_per_second);
+    d.offered_fps = static_cast<double>(d.offered_frames) / sending_s;
+    d.max_overdue_us = static_cast<double>(max_overdue) * us_per_second / ticks_per_second;
+    d.received_frames = sum.received_frames;
+    d.duplicated_frames = sum.duplicated_frames;
+    d.reordered_frames = sum.reordered_frames;
+    d.late_frames = sum.late_frames;
+    d.corrupted_frames = sum.corrupted_frames;
+    d.wrong_length_frames = sum.wrong_length_frames;
+    d.foreign_frames = sum.foreign_frames;
+    d.stale_frames = sum.stale_frames;
+    d.neighbor_frames = sum.neighbor_frames;
+    d.max_poll_gap_us = static_cast<double>(sum.max_poll_gap) * us_per_second / ticks_per_second;
+    d.gap_frames = static_cast<std::uint64_t>(static_cast<double>(sum.gap_excess) / ticks_per_second * request.rate_fps);
+    d.latency = sum.latency;
+    const double frames_per_tenth = request.rate_fps / tenths_per_second;
+    for (std::uint64_t first = 0, tenth = 1; first < d.intended_frames; ++tenth) {
+        const auto last = std::min(d.intended_frames, static_cast<std::uint64_t>(std::ceil(static_cast<double>(tenth) * frames_per_tenth)));
+        d.lost_by_tenth.push_back(map.missing(first, last));
+        first = last;
+    }
+    constexpr std::size_t most_listed = 10;
+    d.first_lost = map.first_missing(d.intended_frames, most_listed);
+    return d;
+}
+
+}  // namespace
+
+tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver& observer) {
+    check(*this, request);
+    std::array<tally::SequenceMap, 2> maps;
+    try {
+        for (const auto direction : request.directions) {
+            maps[static_cast<std::size_t>(direction)] = tally::SequenceMap{frames_of(request), receive_queues(plan::receiving_side(direction)) > 1};
+        }
+    } catch (const std::bad_alloc&) {
+        throw Fault{FaultCode::no_memory, fmt::format("no memory to record {} frames a direction", frames_of(request)), "trial", "Shorten the trial or lower the rate."};
+    }
+
+    tally::TrialResult result;
+    result.trial = request.trial;
+    result.started_at = fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()));
+    result.frame_size = request_.frame_size;
+    result.intended_fps = request.rate_fps;
+    result.intended_duration_s = request.duration_s;
+    result.limits = request.limits;
+    result.deviations = deviations_of(request);
+    const auto& w = request.waits;
+    PhaseClock phases{result, observer, w.after_routing_s + w.after_learning_s + request.duration_s + w.residual_s + w.restabilize_s};
+
+    bool goes_on = phases.wait("routing", w.after_routing_s);
+    if (goes_on) {
+        send_questions();  // learning frames: the DUT learns the gateways from them (R2544-34)
+        goes_on = phases.wait("learning", w.after_learning_s);
+    }
+    for (const auto side : {Side::left, Side::right}) result.ports[index(side)].before = port(side).counters();
+    const double rate = ticks_per_second();
+    const auto clock_before = pace::sample_clocks();
+    const Timeline time{request, rate};
+    const auto trials = make_worker_trials(*this, request, time, rate, maps);
+    if (goes_on) {
+        for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i]->begin(*trials[i]);
+        const auto count = [&](Progress& progress) {
+            progress.sent_frames = progress.received_frames = 0;
+            for (const auto& trial : trials) {
+                progress.sent_frames += trial->sent_frames.load(std::memory_order_relaxed);
+                progress.received_frames += trial->received_frames.load(std::memory_order_relaxed);
+            }
+        };
+        const auto until = [&](Ticks end) { return [=] { return static_cast<std::int64_t>(pace::TickClock::now() - end) >= 0; }; };
+        constexpr double at_most_s = 1e9;
+        goes_on = phases.wait("sending", at_most_s, until(time.send_deadline), count);
+        goes_on = goes_on && phases.wait("residual", at_most_s, until(time.residual_end), count);
+        goes_on = goes_on && phases.wait("restabilize", at_most_s, until(time.finish), count);
+        for (const auto& trial : trials) trial->stop.store(true, std::memory_order_relaxed);
+        for (const auto& trial : trials) {
+            while (!trial->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
+    }
+    result.stopped = !goes_on;
+    for (const auto side : {Side::left, Side::right}) result.ports[index(side)].after = port(side).counters();
+    constexpr double per_million = 1e6;
+    result.ticks_per_second = rate;
+    result.clock_error_ppm = (pace::ticks_per_second(clock_before, pace::sample_clocks()) / rate - 1) * per_million;
+    for (const auto direction : request.directions) result.directions.push_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], time, rate));
+    tally::judge(result);
+    return result;
+}
+
+}  // namespace evenhand::run

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 3 to 5: one CPU of the tester. Between trials it answers neighbours at leisure; during a trial it runs the loops.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "frame/source.hpp"
+#include "neighbor/responder.hpp"
+#include "plan/plan.hpp"
+#include "port/dpdk_port.hpp"
+#include "run/receiver.hpp"
+#include "run/sender.hpp"
+
+namespace evenhand::run {
+
+template <plan::IpVersion V>
+using PortSender = Sender<port::DpdkPort, frame::TestFrameSource<V>>;
+using PortReceiver = Receiver<port::DpdkPort, neighbor::Responder>;
+
+/// One worker's share of one trial. Made by the session before the trial, used by the worker during it, read by the session after it.
+struct WorkerTrial {
+    /// All senders of a worker send one kind of frame, so that the loop is compiled for it.
+    std::variant<std::vector<PortSender<plan::IpVersion::v4>>, std::vector<PortSender<plan::IpVersion::v6>>> senders;
+    std::vector<plan::Direction> sender_directions;  // of the senders, in their order
+
+    struct Reception {
+        std::size_t receiver = 0;  // index into the worker's receivers
+        plan::Direction direction = plan::Direction::forward;
+        Expectation expectation;
+        tally::SequenceMap* map = nullptr;
+        std::unique_ptr<tally::ReceiverTally> tally;
+    };
+    std::vector<Reception> receptions;
+    Ticks finish = 0;                               // when the last phase ends
+    std::atomic<bool> stop{false};                  // written by the session
+    std::atomic<bool> is_over{false};               // written by the worker, last of all
+    std::atomic<std::uint64_t> sent_frames{0};      // written by the worker now and then, for progress
+    std::atomic<std::uint64_t> received_frames{0};  // the same
+};
+
+class Worker {
+   public:
+    explicit Worker(unsigned cpu) : cpu_{cpu} {}
+    ~Worker() { finish(); }
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
+    /// Before start(): receive queue `queue` of `port` is read here.
+    void add_receiver(port::DpdkPort& port, unsigned queue, neighbor::Responder& responder) { receivers_.emplace_back(port, queue, responder); }
+    /// Before start(): answers and questions of `port` leave here; this worker owns its transmit queue 0.
+    void add_outlet(port::DpdkPort& port, neighbor::Responder& responder) { outlets_.push_back(std::make_unique<Outlet>(port, responder)); }
+
+    /// Starts the thread on its CPU. Throws Fault{no_cpu}.
+    void start();
+    /// Ends the thread; waits for it.
+    void finish() noexcept;
+
+    /// Ask for the DUT's MAC on every port whose outlet is here.
+    void send_questions() noexcept;
+
+    /// Begin a trial; it is over when trial.is_over is set. The trial must outlive that.
+    void begin(WorkerTrial& trial) noexcept { trial_.store(&trial, std::memory_order_release); }
+
+    [[nodiscard]] unsigned cpu() const noexcept { return cpu_; }
+
+   private:
+    struct Outlet {
+        Outlet(port::DpdkPort& p, neighbor::Responder& r) : port{&p}, responder{&r} {}
+        port::DpdkPort* port;
+        neighbor::Responder* responder;
+        std::atomic<bool> question_wanted{false};  // set by the session, cleared by the worker
+    };
+
+    void live();
+    void idle_turn();
+    void run_trial(WorkerTrial& trial) noexcept;
+    template <class Senders>
+    void run_loops(Senders& senders, WorkerTrial& trial) noexcept;
+
+    unsigned cpu_;
+    std::vector<PortReceiver> receivers_;
+    std::vector<std::unique_ptr<Outlet>> outlets_;
+    std::atomic<WorkerTrial*> trial_{nullptr};  // set by the session, cleared by the worker
+    std::atomic<bool> quit_{false};
+    std::thread thread_;
+};
+
+}  // namespace evenhand::run

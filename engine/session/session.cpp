@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session.hpp"
+
+#include <chrono>
+#include <exception>
+
+#include "build_facts.hpp"
+#include "contract/reply.hpp"
+#include "port/dpdk_host.hpp"
+
+namespace evenhand::session {
+namespace {
+
+using contract::BothSides;
+using plan::Side;
+
+template <class T, class Make>
+BothSides<T> for_both(Make make) {
+    return {make(Side::left), make(Side::right)};
+}
+
+/// Tells progress twice a second, and ends the trial when the client asks for it or is gone.
+class SessionObserver : public run::TrialObserver {
+   public:
+    SessionObserver(LineChannel& channel, std::int64_t id) : channel_{channel}, id_{id} {}
+
+    bool goes_on(const run::Progress& progress) override {
+        using namespace std::chrono_literals;
+        constexpr auto interval = 500ms;
+        if (std::chrono::steady_clock::now() >= next_) {
+            next_ = std::chrono::steady_clock::now() + interval;
+            channel_.write_line(contract::write_progress(id_, progress));
+        }
+        if (channel_.is_ended()) return false;
+        const std::string* const line = channel_.peek_line();
+        return !channel_.is_ended() && (line == nullptr || !is_stop(*line));
+    }
+
+   private:
+    static bool is_stop(const std::string& line) {
+        try {
+            return std::holds_alternative<contract::StopRequest>(contract::read_request(line).body);
+        } catch (const Fault&) {
+            return false;  // it gets its fault when its turn comes
+        }
+    }
+
+    LineChannel& channel_;
+    std::int64_t id_;
+    std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+void Session::serve() {
+    while (!channel_.is_ended()) {
+        constexpr int for_ever = -1;
+        const auto line = channel_.read_line(for_ever);
+        if (line && line->find_first_not_of(" \t\r") != std::string::npos) serve_line(*line);
+    }
+    tester_.reset();
+}
+
+void Session::serve_line(const std::string& line) {
+    std::string reply;
+    try {
+        const auto request = contract::read_request(line);
+        reply = std::visit([&](const auto& body) { return answer(request.id, body); }, request.body);
+    } catch (const Fault& fault) {
+        reply = contract::write_fault(contract::read_id(line), fault);
+    } catch (const std::bad_alloc&) {
+        reply = contract::write_fault(contract::read_id(line), {FaultCode::no_memory, "the host has no memory left for this", "", "Ask for less, or free memory."});
+    } catch (const std::exception& error) {
+        reply = contract::write_fault(contract::read_id(line), {FaultCode::internal, error.what(), "", "Please report this as a bug, with the request."});
+    }
+    channel_.write_line(reply);
+}
+
+run::Tester& Session::opened() {
+    if (!tester_) throw Fault{FaultCode::bad_order, "nothing is open", "", "Send an open request first."};
+    return *tester_;
+}
+
+std::string Session::answer(std::int64_t id, const contract::AboutRequest& /*request*/) {
+    return contract::write_about(id, {.version = build_facts::version, .dpdk = port::dpdk_version(), .compiler = build_facts::compiler, .build_type = build_facts::build_type});
+}
+
+std::string Session::answer(std::int64_t id, const contract::StopRequest& /*request*/) { return contract::write_plain(id, "stop"); }
+
+std::string Session::answer(std::int64_t id, const contract::CountersRequest& /*request*/) {
+    auto& tester = opened();
+    return contract::write_counters(id, for_both<contract::SideCounters>([&](Side side) -> contract::SideCounters {
+                                        const auto& responder = tester.responder(side);
+                                        return {.port = tester.port(side).counters(), .questions = responder.questions(), .answers = responder.answers()};
+                                    }));
+}
+
+std::string Session::answer(std::int64_t id, const contract::CloseRequest& /*request*/) {
+    tester_.reset();
+    return contract::write_plain(id, "close");
+}
+
+std::string Session::answer(std::int64_t id, const contract::ResolveRequest& request) {
+    auto& tester = opened();
+    tester.resolve(request.timeout_s);
+    return contract::write_resolve(id, for_both<contract::ResolvedSide>([&](Side side) -> contract::ResolvedSide {
+                                       return {.dut_mac = tester.responder(side).dut_mac().value(), .is_static = tester.has_static_mac(side)};
+                                   }));
+}
+
+std::string Session::answer(std::int64_t id, const contract::FramesRequest& request) { return contract::write_frames(id, request); }
+
+std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
+    if (tester_) throw Fault{FaultCode::bad_order, "a tester is open already", "", "Send a close request first."};
+    tester_ = std::make_unique<run::Tester>(request);
+    return contract::write_open(id,
+                                for_both<contract::OpenedPort>([&](Side side) -> contract::OpenedPort {
+                                    const auto& port = tester_->port(side);
+                                    return {.device = port.device(),
+                                            .driver = port.driver(),
+                                            .mac = tester_->responder(side).own_mac(),
+                                            .line_rate_bps = tester_->line_rate_bps(side),
+                                            .link_up = port.is_link_up(),
+                                            .receive_ring_frames = port.receive_ring_frames(),
+                                            .transmit_ring_frames = port.transmit_ring_frames()};
+                                }),
+                                tester_->ticks_per_second());
+}
+
+std::string Session::answer(std::int64_t id, const run::TrialRequest& request) {
+    SessionObserver observer{channel_, id};
+    return contract::write_trial(id, opened().run_trial(request, observer));
+}
+
+}  // namespace evenhand::session

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: one request after the other, from the first line to the end of stdin (D2).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "contract/request.hpp"
+#include "run/tester.hpp"
+#include "session/line_channel.hpp"
+
+namespace evenhand::session {
+
+class Session {
+   public:
+    explicit Session(LineChannel& channel) : channel_{channel} {}
+
+    /// Serves until the client is gone.
+    void serve();
+
+   private:
+    void serve_line(const std::string& line);
+    std::string answer(std::int64_t id, const contract::AboutRequest& request);
+    std::string answer(std::int64_t id, const contract::StopRequest& request);
+    std::string answer(std::int64_t id, const contract::CountersRequest& request);
+    std::string answer(std::int64_t id, const contract::CloseRequest& request);
+    std::string answer(std::int64_t id, const contract::ResolveRequest& request);
+    std::string answer(std::int64_t id, const contract::FramesRequest& request);
+    std::string answer(std::int64_t id, const run::OpenRequest& request);
+    std::string answer(std::int64_t id, const run::TrialRequest& request);
+    [[nodiscard]] run::Tester& opened();
+
+    LineChannel& channel_;
+    std::unique_ptr<run::Tester> tester_;
+};
+
+}  // namespace evenhand::session

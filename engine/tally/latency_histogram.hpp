@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6, tally: latencies in buckets whose width is below 1 percent of their value.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+namespace evenhand::tally {
+
+/// Counts values of up to 48 bits (ticks). Exact below 128, then 128 buckets for each power of two: at most 0.8 percent wide.
+/// Recording never allocates. Minimum, maximum and sum are exact. One writer; read after it has stopped.
+class LatencyHistogram {
+   public:
+    void record(std::uint64_t value) noexcept {
+        ++counts_[index_of(value)];
+        ++count_;
+        sum_ += value;
+        if (value < min_) min_ = value;
+        if (value > max_) max_ = value;
+    }
+
+    void add(const LatencyHistogram& other) noexcept;
+
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+    [[nodiscard]] std::uint64_t min() const noexcept { return min_; }
+    [[nodiscard]] std::uint64_t max() const noexcept { return max_; }
+    [[nodiscard]] double mean() const noexcept { return static_cast<double>(sum_) / static_cast<double>(count_); }
+
+    /// The smallest recorded x with F(x) >= numerator / denominator (R8219-15), to the width of a bucket: its upper end, but not above
+    /// the maximum. Nothing if nothing was recorded.
+    [[nodiscard]] std::optional<std::uint64_t> percentile(std::uint64_t numerator, std::uint64_t denominator) const noexcept;
+
+    /// Calls visit(lower bound, count) for each bucket that is not empty, in rising order.
+    template <class Visit>
+    void for_each_bucket(Visit visit) const {
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            if (counts_[i] != 0) visit(lower_bound(i), counts_[i]);
+        }
+    }
+
+   private:
+    static constexpr unsigned precision_bits = 7;
+    static constexpr std::uint64_t per_octave = std::uint64_t{1} << precision_bits;
+    static constexpr unsigned value_bits = 48;
+    static constexpr std::size_t buckets = (value_bits - precision_bits + 1) * per_octave;
+
+    [[nodiscard]] static std::size_t index_of(std::uint64_t value) noexcept {
+        if (value < per_octave) return value;
+        const auto octave = static_cast<unsigned>(std::bit_width(value)) - 1 - precision_bits;  // 0 for 128..255
+        return per_octave * (octave + 1) + ((value >> octave) - per_octave);
+    }
+    [[nodiscard]] static std::uint64_t lower_bound(std::size_t index) noexcept {
+        if (index < per_octave) return index;
+        const auto octave = static_cast<unsigned>(index / per_octave) - 1;
+        return (per_octave + index % per_octave) << octave;
+    }
+
+    std::array<std::uint64_t, buckets> counts_{};
+    std::uint64_t count_ = 0;
+    std::uint64_t sum_ = 0;
+    std::uint64_t min_ = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t max_ = 0;
+};
+
+}  // namespace evenhand::tally

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 7, trial result, as the engine knows it. contract/ writes it as JSON.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "tally/latency_histogram.hpp"
+
+namespace evenhand::tally {
+
+/// What a trial is judged by. The defaults are those of the contract.
+struct Limits {
+    double loss_ratio = 0;            // largest trial loss ratio that passes
+    double offered_tolerance = 1e-4;  // of rate or sending time (R2544-39)
+    double overdue_after_us = 100;    // a frame that leaves later is overdue
+    double overdue_tolerance = 1e-3;  // share of overdue frames beyond which the load was not constant
+    double clock_ppm = 100;
+};
+
+struct PortCounters {
+    std::uint64_t received_frames = 0;
+    std::uint64_t transmitted_frames = 0;
+    std::uint64_t missed_frames = 0;     // imissed: the receive ring was full
+    std::uint64_t receive_errors = 0;
+    std::uint64_t transmit_errors = 0;
+    std::uint64_t no_buffer_frames = 0;  // rx_nombuf: no buffer was free
+    bool link_up = true;
+};
+
+struct DirectionResult {
+    plan::Direction direction = plan::Direction::forward;
+    std::uint64_t intended_frames = 0;
+    std::uint64_t offered_frames = 0;
+    double offered_fps = 0;
+    std::uint64_t received_frames = 0;
+    std::uint64_t duplicated_frames = 0;
+    std::uint64_t reordered_frames = 0;
+    std::uint64_t late_frames = 0;
+    std::uint64_t corrupted_frames = 0;
+    std::uint64_t wrong_length_frames = 0;
+    std::uint64_t foreign_frames = 0;
+    std::uint64_t stale_frames = 0;
+    std::uint64_t neighbor_frames = 0;
+    // sender
+    std::uint64_t overdue_frames = 0;
+    double max_overdue_us = 0;
+    std::uint64_t refusals = 0;
+    std::uint64_t largest_burst = 0;
+    // receiver
+    double max_poll_gap_us = 0;
+    std::uint64_t gap_frames = 0;  // frames that may have overrun the ring in long poll gaps
+    std::uint64_t ring_frames = 0;
+    LatencyHistogram latency;  // ticks
+    std::vector<std::uint64_t> lost_by_tenth;
+    std::vector<std::uint64_t> first_lost;
+
+    [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
+    [[nodiscard]] double loss_ratio() const {
+        return offered_frames == 0 ? 1.0 : static_cast<double>(lost_frames()) / static_cast<double>(offered_frames);
+    }
+};
+
+struct Phase {
+    std::string name;
+    double start_s = 0;
+    double seconds = 0;
+};
+
+struct Deviation {
+    std::string requirement;
+    std::string text;
+};
+
+enum class Verdict : std::uint8_t { pass, fail, invalid };
+
+struct Reason {
+    std::string code;
+    std::string text;
+};
+
+struct TrialResult {
+    std::uint16_t trial = 0;
+    Verdict verdict = Verdict::invalid;
+    std::vector<Reason> reasons;
+    std::string started_at;
+    std::size_t frame_size = 0;
+    double intended_fps = 0;
+    double intended_duration_s = 0;
+    Limits limits;
+    bool stopped = false;
+    std::vector<Deviation> deviations;
+    std::vector<Phase> phases;
+    std::vector<DirectionResult> directions;
+    struct BeforeAfter {
+        PortCounters before;
+        PortCounters after;
+    };
+    std::array<BeforeAfter, 2> ports;  // by plan::Side
+    double ticks_per_second = 0;
+    double clock_error_ppm = 0;
+
+    /// 1 - received / offered over all directions (RFC 9971).
+    [[nodiscard]] double loss_ratio() const;
+};
+
+}  // namespace evenhand::tally

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tally/sequence_map.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace evenhand::tally {
+
+std::uint64_t SequenceMap::missing(std::uint64_t first, std::uint64_t last) const noexcept {
+    last = std::min(last, frames_);
+    std::uint64_t absent = 0;
+    for (std::uint64_t k = first; k < last;) {
+        if (k % bits == 0 && last - k >= bits) {
+            absent += bits - static_cast<std::uint64_t>(std::popcount(words_[k / bits]));
+            k += bits;
+        } else {
+            absent += has(k) ? 0U : 1U;
+            ++k;
+        }
+    }
+    return absent;
+}
+
+std::vector<std::uint64_t> SequenceMap::first_missing(std::uint64_t last, std::size_t most) const {
+    std::vector<std::uint64_t> found;
+    last = std::min(last, frames_);
+    for (std::uint64_t k = 0; k < last && found.size() < most;) {
+        if (k % bits == 0 && words_[k / bits] == ~std::uint64_t{0}) {
+            k += bits;
+            continue;
+        }
+        if (!has(k)) found.push_back(k);
+        ++k;
+    }
+    return found;
+}
+
+}  // namespace evenhand::tally

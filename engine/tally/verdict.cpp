@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tally/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace evenhand::tally {
+namespace {
+
+const char* name_of(plan::Direction direction) { return direction == plan::Direction::forward ? "forward" : "reverse"; }
+const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" : "right"; }
+
+template <class... Args>
+void note(std::vector<Reason>& reasons, const char* code, fmt::format_string<Args...> text, Args&&... args) {
+    reasons.push_back({.code = code, .text = fmt::format(text, std::forward<Args>(args)...)});
+}
+
+void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
+    const Limits& limits = result.limits;
+    const double error = d.offered_fps / result.intended_fps - 1;
+    const bool load_missed = std::abs(error) > limits.offered_tolerance || d.offered_frames != d.intended_frames;
+    if (load_missed) {
+        note(reasons, "offered_load", "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)", name_of(d.direction),
+             d.offered_frames, d.offered_fps, d.intended_frames, result.intended_fps, 100 * error, 100 * limits.offered_tolerance);
+        if (d.refusals != 0) note(reasons, "port_refused", "{}: the port refused frames {} times: the other side pushes back", name_of(d.direction), d.refusals);
+    }
+    if (static_cast<double>(d.overdue_frames) > limits.overdue_tolerance * static_cast<double>(d.intended_frames)) {
+        note(reasons, "sender_overdue", "{}: {} frames left more than {:.0f} us after they were due, the worst {:.0f} us (limit {:.3f} % of the frames)",
+             name_of(d.direction), d.overdue_frames, limits.overdue_after_us, d.max_overdue_us, 100 * limits.overdue_tolerance);
+    }
+    const auto& port = result.ports[static_cast<std::size_t>(plan::sending_side(d.direction))];
+    const std::uint64_t transmitted = port.after.transmitted_frames - port.before.transmitted_frames;
+    if (transmitted < d.offered_frames) {
+        note(reasons, "transmit_not_drained", "{}: the port took {} frames but has sent {}", name_of(d.direction), d.offered_frames, transmitted);
+    }
+}
+
+/// Losses of one direction that the tester itself may have caused.
+std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
+    const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
+    const std::uint64_t missed = (port.after.missed_frames - port.before.missed_frames) + (port.after.no_buffer_frames - port.before.no_buffer_frames) +
+                                 (port.after.receive_errors - port.before.receive_errors);
+    if (missed != 0) note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames", name_of(d.direction), missed);
+    if (d.gap_frames != 0) {
+        note(reasons, "receiver_gap", "{}: the receiver did not look for up to {:.0f} us; {} frames may have overrun its ring of {}", name_of(d.direction),
+             d.max_poll_gap_us, d.gap_frames, d.ring_frames);
+    }
+    if (d.overdue_frames != 0) {
+        note(reasons, "overdue_may_explain_loss", "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts", name_of(d.direction),
+             d.overdue_frames, d.max_overdue_us);
+    }
+    return std::min(d.lost_frames(), missed + d.gap_frames + d.overdue_frames);
+}
+
+}  // namespace
+
+double TrialResult::loss_ratio() const {
+    std::uint64_t offered = 0;
+    std::uint64_t lost = 0;
+    for (const auto& d : directions) {
+        offered += d.offered_frames;
+        lost += d.lost_frames();
+    }
+    return offered == 0 ? 1.0 : static_cast<double>(lost) / static_cast<double>(offered);
+}
+
+void judge(TrialResult& result) {
+    auto& reasons = result.reasons;
+    reasons.clear();
+    if (result.stopped) note(reasons, "stopped", "the trial was stopped before its end");
+    for (const auto side : {plan::Side::left, plan::Side::right}) {
+        const auto& port = result.ports[static_cast<std::size_t>(side)];
+        if (!port.before.link_up || !port.after.link_up) note(reasons, "link", "{}: the link was down", name_of(side));
+    }
+    if (std::abs(result.clock_error_ppm) > result.limits.clock_ppm) {
+        note(reasons, "clock", "the tick rate was off by {:+.1f} ppm (limit {:.1f})", result.clock_error_ppm, result.limits.clock_ppm);
+    }
+    for (const auto& d : result.directions) judge_sender(result, d, reasons);
+    if (!reasons.empty()) {
+        result.verdict = Verdict::invalid;
+        return;
+    }
+
+    std::uint64_t offered = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t explained = 0;
+    std::vector<Reason> lapses;
+    for (const auto& d : result.directions) {
+        offered += d.offered_frames;
+        lost += d.lost_frames();
+        explained += own_losses(result, d, lapses);
+    }
+    const double allowed = result.limits.loss_ratio * static_cast<double>(offered);
+    if (static_cast<double>(lost) <= allowed) {
+        result.verdict = Verdict::pass;
+        return;
+    }
+    if (static_cast<double>(lost - explained) <= allowed) {
+        result.verdict = Verdict::invalid;
+        reasons = std::move(lapses);
+        note(reasons, "loss", "{} of {} frames were lost; up to {} of them may be the tester's fault", lost, offered, explained);
+        return;
+    }
+    result.verdict = Verdict::fail;
+    for (const auto& d : result.directions) {
+        if (d.lost_frames() != 0) note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %)", name_of(d.direction), d.lost_frames(), d.offered_frames, 100 * d.loss_ratio());
+    }
+}
+
+}  // namespace evenhand::tally

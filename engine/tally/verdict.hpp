@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6, tally: PASS, FAIL or INVALID (D5). Sees counts only, never the DUT (SEED-07).
+#pragma once
+
+#include "tally/result.hpp"
+
+namespace evenhand::tally {
+
+/// Sets verdict and reasons of a result whose counts are complete.
+///
+/// INVALID if the tester did not offer the load it was asked for (rate, spacing, drained ring), if its clock or a link failed, or if it
+/// was stopped. Else PASS if the loss ratio is within the limit. Else FAIL, unless the tester's own lapses could explain so much of the
+/// loss that the rest would have passed: frames that left overdue (a burst follows a stall, and the device may have dropped as
+/// many as were in it), frames that its own ring or buffers missed, and frames that may have overrun the ring in a poll gap. Then INVALID.
+void judge(TrialResult& result);
+
+}  // namespace evenhand::tally
