@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the verbs share: options, and how values from the command line are read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from evenhand.errors import RequestError
+from evenhand.plan import AddressPlan, make_plan
+from evenhand.units import parse_size
+
+MAX_FRAME_SIZE = 1518
+DEFAULT_FRAME_SIZE = "64"
+DEFAULT_SEED = 1
+MAX_SEED = 2**64 - 1
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
+HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="N|N,M", help="Hosts per side, or left,right. Default: the maximum.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Same seed, same frames.")]
+FrameSizeOption = Annotated[
+    str | None, typer.Option("--frame-size", metavar="OCTETS", help="With FCS; IPv4 from 64, IPv6 from 84. Default: the smallest.")
+]
+EngineOption = Annotated[Path | None, typer.Option("--engine", help="The engine; default: EVENHAND_ENGINE, this checkout's, PATH.")]
+RunOption = Annotated[Path | None, typer.Option("--run", metavar="FILE", help="Store the run here (*.evenhand, must not exist).")]
+
+
+def read_plan(name: str, hosts: str | None) -> AddressPlan:
+    """The named plan with `--hosts N` or `--hosts N,M`. PlanError or RequestError if there is none."""
+    return make_plan(name, parse_hosts(hosts))
+
+
+def parse_hosts(text: str | None) -> int | tuple[int, int] | None:
+    """`1000`, or `1000,1` for left and right."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
+        raise RequestError(f"{text!r} is not a number of hosts", where="--hosts", next_step="Write 1000, or 1000,1 for left and right.")
+    numbers = [int(part) for part in parts]
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def choose_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | None]:
+    """The frame size in octets, and a note if another one was put in its place (R5180-10).
+
+    Raises:
+        RequestError: The plan's frames cannot have this size.
+    """
+    smallest = plan.smallest_frame_size
+    size = parse_size(DEFAULT_FRAME_SIZE if text is None else text, where="--frame-size")
+    if size == int(DEFAULT_FRAME_SIZE) and size < smallest:
+        return (
+            smallest,
+            f"Frame size {size} cannot hold an IPv{plan.ip_version} test frame with its tag: {smallest} is used instead (R5180-10).",
+        )
+    if not smallest <= size <= MAX_FRAME_SIZE:
+        raise RequestError(
+            f"{size} octets: an IPv{plan.ip_version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
+            where="--frame-size",
+            next_step=f"Use {smallest} or more.",
+        )
+    return size, None
+
+
+def out() -> Console:
+    """stdout, for results. Without a terminal, lines are not folded."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=200, soft_wrap=True)
+
+
+def err() -> Console:
+    """stderr, for progress and notes."""
+    return Console(stderr=True, highlight=False)
+
+
+def write_json(document: Any) -> None:
+    """The one document of `--json`."""
+    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def command_line() -> list[str]:
+    """As typed, for the run file."""
+    return ["evenhand", *sys.argv[1:]]

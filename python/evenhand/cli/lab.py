@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand lab`: the kernel's own router in a network namespace, as a DUT inside this machine."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.common import JsonOption, out, read_plan, write_json
+from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up
+
+app = typer.Typer(help="Set up a router inside this machine, without hardware.", no_args_is_help=True)
+
+
+class LabKind(StrEnum):
+    """Labs that there are."""
+
+    LINUX = "linux"
+
+
+KindArgument = Annotated[LabKind, typer.Argument(metavar="linux", help="The lab.")]
+
+
+@app.command("up", epilog="Example: sudo evenhand lab up linux --plan gateway-v6")
+def up(
+    kind: KindArgument,
+    plan: Annotated[str, typer.Option("--plan", metavar="NAME", help="The address plan that the DUT is set up for.")] = "gateway-v4",
+    dut_cpu: Annotated[int | None, typer.Option("--dut-cpu", min=0, help="CPU of the DUT; default: the first.")] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Set up the Linux lab (root): a namespace that routes, and two ports for the tester."""
+    lab = lab_up(read_plan(plan, None), name=str(kind), dut_cpu=dut_cpu)
+    _show(lab, str(kind), json_output=json_output)
+
+
+@app.command("down", epilog="Example: sudo evenhand lab down linux")
+def down(kind: KindArgument, json_output: JsonOption = False) -> None:
+    """Remove the lab and everything it made."""
+    was_there = lab_down(str(kind))
+    if json_output:
+        write_json({"lab": str(kind), "is_up": False, "was_there": was_there})
+    else:
+        out().print(f"The lab {kind} is down." if was_there else f"There was no lab {kind}.")
+
+
+@app.command("status", epilog="Example: evenhand lab status linux")
+def status(kind: KindArgument, json_output: JsonOption = False) -> None:
+    """Tell whether the lab is up."""
+    _show(lab_status(str(kind)), str(kind), json_output=json_output)
+
+
+def _show(lab: LinuxLab | None, name: str, *, json_output: bool) -> None:
+    if json_output:
+        write_json(_describe(lab, name))
+        return
+    console = out()
+    if lab is None:
+        console.print(f"The lab {name} is not up.")
+        return
+    console.print(
+        f"The lab {name} is up for {lab.plan}: the DUT forwards on CPU {lab.dut_cpu}, the tester has {list(lab.tester_cpus)}.", markup=False
+    )
+    console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}\n  DUT    namespace {lab.dut_namespace}", markup=False)
+    console.print(
+        f"Next: evenhand throughput lab:{name} --plan {lab.plan.replace('_', '-')} --maximum-rate 500kfps --waits short", markup=False
+    )
+
+
+def _describe(lab: LinuxLab | None, name: str) -> dict[str, Any]:
+    if lab is None:
+        return {"lab": name, "is_up": False}
+    return {
+        "lab": name,
+        "is_up": True,
+        "plan": lab.plan,
+        "dut_cpu": lab.dut_cpu,
+        "tester_cpus": list(lab.tester_cpus),
+        "left_device": lab.left_device,
+        "right_device": lab.right_device,
+        "dut_namespace": lab.dut_namespace,
+        "tester_namespace": lab.tester_namespace,
+    }

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `evenhand`: its verbs, and the one place where errors become lines and exit codes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from types import FrameType
+from typing import Annotated
+
+import typer
+from typer.rich_utils import rich_format_error
+
+import evenhand
+from evenhand.cli import demo, lab, plan, throughput, trial
+from evenhand.cli.common import err
+from evenhand.errors import EvenhandError, RequestError
+
+INTERRUPTED = 130
+TERMINATED = 143
+
+app = typer.Typer(
+    help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
+    epilog="Exit codes: 0 done, 2 bad request, 3 host not ready, 4 bug, 130 interrupted. Try: evenhand plan show gateway-v4",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(plan.app, name="plan")
+app.add_typer(lab.app, name="lab")
+app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
+app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
+app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP: cleaned up like Ctrl-C, so that no engine and no lab is left behind."""
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"evenhand {evenhand.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version)] = False,
+) -> None:
+    # Both are for the help text: `main` looks for --debug itself, since an error may come before options are parsed.
+    del debug, version
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command line; the exit code."""
+    # `--debug` is welcome anywhere on the line, not only before the verb.
+    is_debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        code = app(arguments, standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except EvenhandError as error:
+        _print_error(error, is_debug=is_debug)
+        return error.exit_code
+    except _Terminated:
+        return TERMINATED
+    except (KeyboardInterrupt, typer.Abort) as error:
+        if isinstance(error.__context__, _Terminated):
+            return TERMINATED
+        print("Interrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output (`| head`) has gone; there is nobody to tell.
+        sys.stderr.close()
+        return 0
+    except typer.TyperException as error:
+        rich_format_error(error)  # type: ignore[arg-type]
+        return RequestError.exit_code
+
+
+def run() -> None:
+    """Entry point."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminate)
+    sys.exit(main(sys.argv[1:]))
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+def _print_error(error: EvenhandError, *, is_debug: bool) -> None:
+    console = err()
+    if is_debug:
+        traceback.print_exception(error, file=sys.stderr)
+    for title, text, style in (("Error", error.what, "bold red"), ("Where", error.where, "bold"), ("Next", error.next_step, "bold")):
+        if text:
+            console.print(f"[{style}]{title}:[/] ", end="")
+            console.print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand plan`: what a plan is, and the frames that will be sent."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    EngineOption,
+    FrameSizeOption,
+    HostsOption,
+    JsonOption,
+    SeedOption,
+    choose_frame_size,
+    err,
+    out,
+    read_plan,
+    write_json,
+)
+from evenhand.errors import HostError, RequestError
+from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, UdpRange
+from evenhand.report import make_pcap
+from evenhand.trial import EngineSession, find_engine
+from evenhand.units import format_count
+
+app = typer.Typer(help="Show address plans and the frames that they make.", no_args_is_help=True)
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(name.replace('_', '-') for name in TOPOLOGIES)}.")]
+
+
+class FrameFormat(StrEnum):
+    """How frames are written."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSONL = "jsonl"
+    PCAP = "pcap"
+
+
+@app.command("show", epilog="Example: evenhand plan show gateway-v4 --hosts 1000")
+def show(name: NameArgument, hosts: HostsOption = None, json_output: JsonOption = False) -> None:
+    """Show addresses, routes and ports of a plan."""
+    plan = read_plan(name, hosts)
+    if json_output:
+        write_json(describe_plan(plan))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", title=f"{plan.name} ({plan.figure})", title_justify="left")
+    table.add_column("")
+    for side in plan.sides:
+        table.add_column(side.name)
+    rows: dict[str, list[str]] = {
+        "hosts": [format_count(side.hosts.count) for side in plan.sides],
+        "first host": [str(side.hosts.first_address) for side in plan.sides],
+        "last host": [str(side.hosts.last_address) for side in plan.sides],
+        "drawn": [side.hosts.mode for side in plan.sides],
+        "tester (gateway)": [str(side.gateway) for side in plan.sides],
+        "DUT": [str(side.dut) for side in plan.sides],
+        "DUT's route": [f"{side.route} via {side.gateway.ip}" for side in plan.sides],
+    }
+    for title, cells in rows.items():
+        table.add_row(title, *cells)
+    console = out()
+    console.print(table)
+    console.print(f"UDP ports: source {_ports(plan.source_ports)}, destination {_ports(plan.destination_ports)}")
+    console.print(f"Address pairs per direction: {format_count(plan.pairs)}. Smallest frame: {plan.smallest_frame_size} octets with FCS.")
+
+
+@app.command("frames", epilog="Example: evenhand plan frames gateway-v6 --count 3 --seed 7 --format pcap --output frames.pcap")
+def frames(
+    name: NameArgument,
+    count: Annotated[int, typer.Option("--count", min=1, max=1_000_000, help="How many frames.")] = 10,
+    seed: SeedOption = DEFAULT_SEED,
+    first: Annotated[int, typer.Option("--first", min=0, help="Sequence number of the first one.")] = 0,
+    direction: Annotated[str, typer.Option("--direction", metavar="forward|reverse", help="Left to right, or back.")] = "forward",
+    hosts: HostsOption = None,
+    frame_size: FrameSizeOption = None,
+    frame_format: Annotated[FrameFormat, typer.Option("--format", help="table, csv, jsonl or pcap.")] = FrameFormat.TABLE,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")] = None,
+    engine: EngineOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Show the frames of a plan as the engine will send them; sends nothing."""
+    if direction not in ("forward", "reverse"):
+        raise RequestError(f"{direction!r} is no direction", where="--direction", next_step="Use forward or reverse.")
+    if frame_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
+        raise RequestError("a pcap file is no text for a terminal", where="--format pcap", next_step="Add --output FILE.")
+    plan = read_plan(name, hosts)
+    size, note = choose_frame_size(plan, frame_size)
+    if note is not None:
+        err().print(note)
+    drawn = ask_for_frames(
+        find_engine(engine),
+        plan,
+        size=size,
+        seed=seed,
+        direction="reverse" if direction == "reverse" else "forward",
+        first=first,
+        count=count,
+    )
+    if json_output:
+        write_json({"plan": describe_plan(plan), "frame_size": size, "seed": seed, "direction": direction, "frames": drawn})
+    elif frame_format is FrameFormat.TABLE and output is None:
+        out().print(_frames_table(drawn))
+    else:
+        _write(_encode(drawn, frame_format), output)
+
+
+def ask_for_frames(
+    engine: Path, plan: AddressPlan, *, size: int, seed: int, direction: Direction, first: int, count: int
+) -> list[dict[str, Any]]:
+    """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent."""
+    with EngineSession([engine]) as session:
+        reply = session.request(
+            "frames", plan=plan.to_contract(), frame_size=size, seed=seed, direction=direction, first=first, count=count
+        )
+    drawn: list[dict[str, Any]] = reply["frames"]
+    return drawn
+
+
+def describe_plan(plan: AddressPlan) -> dict[str, Any]:
+    """For `--json`: the contract's document, and what only people and DUTs need."""
+    return {
+        **plan.to_contract(),
+        "figure": plan.figure,
+        "pairs": plan.pairs,
+        "smallest_frame_size": plan.smallest_frame_size,
+        "dut": {side.name: {"interface": str(side.dut), "route": str(side.route), "next_hop": str(side.gateway.ip)} for side in plan.sides},
+    }
+
+
+def _ports(udp: UdpRange) -> str:
+    return f"{udp.first}-{udp.last} ({udp.mode})"
+
+
+def _frames_table(drawn: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("sequence", "source", "port", "destination", "port"):
+        table.add_column(title, justify="right" if title in ("sequence", "port") else "left", no_wrap=True)
+    table.add_column("octets without FCS", overflow="ellipsis", no_wrap=True)
+    for frame in drawn:
+        table.add_row(
+            str(frame["sequence"]), frame["source"], str(frame["source_port"]), frame["destination"], str(frame["destination_port"]),
+            frame["octets"],
+        )  # fmt: skip
+    return table
+
+
+def _encode(drawn: list[dict[str, Any]], frame_format: FrameFormat) -> bytes:
+    if frame_format is FrameFormat.PCAP:
+        return make_pcap(bytes.fromhex(frame["octets"]) for frame in drawn)
+    if frame_format is FrameFormat.JSONL:
+        return "".join(json.dumps(frame, separators=(",", ":")) + "\n" for frame in drawn).encode()
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(drawn[0]) if drawn else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(drawn)
+    return text.getvalue().encode()
+
+
+def _write(content: bytes, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        raise HostError(f"this file cannot be written: {error.strerror}", where=str(output), next_step="Name another file.") from error

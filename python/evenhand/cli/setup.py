@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a testbed file, or a lab that is up, to an engine whose ports are open and whose DUT has answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.lab import LinuxLab, lab_status
+from evenhand.plan import AddressPlan, Direction
+from evenhand.report import Profile
+from evenhand.testbed import Testbed, check_device, check_rate, make_testbed, read_host_network, read_testbed
+from evenhand.trial import EngineSession, find_engine
+from evenhand.units import max_theoretical_fps
+
+LAB_PREFIX = "lab:"
+RESOLVE_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What to test with: a checked testbed, and how the engine is started for it."""
+
+    name: str
+    testbed: Testbed
+    lab: LinuxLab | None = None
+
+    def engine_command(self, engine: Path | None) -> list[str]:
+        """HostError if there is no engine."""
+        path = find_engine(engine)
+        return [str(path)] if self.lab is None else self.lab.engine_command(path)
+
+    def to_document(self) -> dict[str, Any]:
+        """For the run file."""
+        dut = None if self.lab is None else self.lab.facts()
+        return {"name": self.name, "testbed": self.testbed.model_dump(mode="json"), "dut": dut}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTester:
+    """An engine with open ports and a resolved DUT."""
+
+    session: EngineSession
+    profile: Profile
+    opened: dict[str, Any]
+    resolved: dict[str, Any]
+
+
+def read_setup(text: str, plan: AddressPlan) -> Setup:
+    """`lab:linux` is a lab that is up; all else is a testbed file. Its ports are checked; nothing is started.
+
+    Raises:
+        RequestError, HostError: See `read_testbed` and `check_device`; or the lab is not up, or for another plan.
+    """
+    if text.startswith(LAB_PREFIX):
+        name = text.removeprefix(LAB_PREFIX)
+        lab = lab_status(name)
+        if lab is None:
+            raise RequestError(
+                f"the lab {name!r} is not up", where=text, next_step=f"evenhand lab up linux --plan {plan.name.replace('_', '-')}"
+            )
+        return make_lab_setup(lab, plan)
+    setup = Setup(name=text, testbed=read_testbed(Path(text)))
+    network = read_host_network()
+    for side, port in setup.testbed.ports.items():
+        check_device(port.device, network, where=f"{text}: {side}.device")
+    return setup
+
+
+def make_lab_setup(lab: LinuxLab, plan: AddressPlan) -> Setup:
+    """The testbed that a lab is. A lab is its own isolated test environment (SEED-80)."""
+    if lab.plan != plan.name:
+        raise RequestError(
+            f"the lab {lab.name!r} is set up for {lab.plan}, not for {plan.name}",
+            where="--plan",
+            next_step=f"Use --plan {lab.plan.replace('_', '-')}, or: evenhand lab up linux --plan {plan.name.replace('_', '-')}",
+        )
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": lab.left_device},
+        "right": {"device": lab.right_device},
+        "tester": {"cpus": list(lab.tester_cpus)},
+    }
+    return Setup(name=f"{LAB_PREFIX}{lab.name}", testbed=make_testbed(document, where=f"lab {lab.name}"), lab=lab)
+
+
+@contextmanager
+def open_tester(
+    setup: Setup, plan: AddressPlan, *, frame_size: int, seed: int, directions: tuple[Direction, ...], engine: Path | None
+) -> Iterator[OpenTester]:
+    """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it ends."""
+    with EngineSession(setup.engine_command(engine)) as session:
+        opened = session.request("open", **setup.testbed.open_request(plan, frame_size=frame_size, seed=seed))
+        resolved = session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S)
+        rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
+        known = [rate for rate in rates if rate is not None]
+        line_rate_bps = min(known) if known else None
+        profile = Profile(
+            plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
+            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size),
+        )  # fmt: skip
+        yield OpenTester(session=session, profile=profile, opened=opened, resolved=resolved)
+
+
+def engine_versions(session: EngineSession) -> dict[str, str]:
+    """For the run file."""
+    about = session.about
+    return {"engine": str(about["version"]), **{key: str(about[key]) for key in ("dpdk", "compiler", "build_type", "contract")}}
+
+
+def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> float:
+    """The user's maximum, else the theoretical one. RequestError if there is neither, or the user's is above the line rate."""
+    if rate_fps is None:
+        if profile.theoretical_fps is None:
+            raise RequestError(
+                "the ports do not know their line rate, so the search needs a maximum",
+                where=where,
+                next_step=f"Add {where} 1Mfps, or line_rate to the testbed file.",
+            )
+        return float(profile.theoretical_fps)
+    check_rate(rate_fps, profile.theoretical_fps, line_rate_bps=profile.line_rate_bps, frame_size=profile.frame_size, where=where)
+    return rate_fps

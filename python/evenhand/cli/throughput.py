@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand throughput`: the highest load that the DUT forwards without loss."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    EngineOption,
+    FrameSizeOption,
+    HostsOption,
+    JsonOption,
+    RunOption,
+    SeedOption,
+    choose_frame_size,
+    command_line,
+    err,
+    out,
+    read_plan,
+    write_json,
+)
+from evenhand.cli.setup import Setup, choose_maximum, engine_versions, open_tester, read_setup
+from evenhand.cli.waits import LearningWait, ResidualWait, RestabilizeWait, RoutingWait, WaitSet, WaitsOption, read_waits
+from evenhand.plan import AddressPlan, Direction
+from evenhand.progress import ProgressDisplay
+from evenhand.report import Profile, summary_lines, throughput_document, trials_table
+from evenhand.search import SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
+from evenhand.series import RunStore
+from evenhand.testbed import check_rate
+from evenhand.trial import EngineMeasurer, Limits, Waits
+from evenhand.units import parse_duration, parse_rate, parse_ratio
+
+EXAMPLE = "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1% --run first.evenhand"
+
+TestbedArgument = Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux for the lab that is up.")]
+PlanOption = Annotated[str, typer.Option("--plan", metavar="NAME", help="The address plan; see: evenhand plan show.")]
+OneWayOption = Annotated[bool, typer.Option("--one-way", help="Forward direction only (left to right).")]
+
+
+def throughput(
+    testbed: TestbedArgument,
+    plan: PlanOption = "gateway-v4",
+    hosts: HostsOption = None,
+    frame_size: FrameSizeOption = None,
+    maximum_rate: Annotated[
+        str | None, typer.Option("--maximum-rate", metavar="RATE", help="Per direction; default: the line rate. It is tried first.")
+    ] = None,
+    minimum_rate: Annotated[
+        str | None, typer.Option("--minimum-rate", metavar="RATE", help="Default: a thousandth of the maximum.")
+    ] = None,
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the trials of the search.")] = "5s",
+    final_duration: Annotated[str, typer.Option("--final-duration", metavar="TIME", help="Of the trial that confirms the result.")] = "60s",
+    precision: Annotated[str, typer.Option("--precision", metavar="RATIO", help="Width at which the search stops.")] = "0.5%",
+    loss_ratio: Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")] = "0",
+    one_way: OneWayOption = False,
+    seed: SeedOption = DEFAULT_SEED,
+    waits: WaitsOption = WaitSet.RFC,
+    wait_after_routing: RoutingWait = None,
+    wait_after_learning: LearningWait = None,
+    wait_residual: ResidualWait = None,
+    wait_restabilize: RestabilizeWait = None,
+    run: RunOption = None,
+    engine: EngineOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Find the throughput by binary search (RFC 2544 section 26.1); loads are per direction."""
+    address_plan = read_plan(plan, hosts)
+    size, note = choose_frame_size(address_plan, frame_size)
+    maximum_fps = None if maximum_rate is None else parse_rate(maximum_rate, where="--maximum-rate")
+    chosen_waits = read_waits(
+        waits, routing=wait_after_routing, learning=wait_after_learning, residual=wait_residual, restabilize=wait_restabilize
+    )
+    goal = make_goal(
+        maximum_fps=maximum_fps or 1e12, minimum_rate=minimum_rate, duration=duration, final_duration=final_duration, precision=precision,
+        loss_ratio=loss_ratio,
+    )  # fmt: skip
+    setup = read_setup(testbed, address_plan)
+    if maximum_fps is not None:
+        limit = setup.testbed.max_theoretical_fps(size)
+        check_rate(maximum_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
+    directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
+    with ExitStack() as stack:
+        store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
+        progress = stack.enter_context(ProgressDisplay(err()))
+        if note is not None:
+            progress.say(note)
+        result, profile = measure_throughput(
+            setup, address_plan, name="throughput", size=size, seed=seed, directions=directions, goal=goal, maximum_fps=maximum_fps,
+            waits=chosen_waits, engine=engine, store=store, progress=progress,
+        )  # fmt: skip
+    if json_output:
+        write_json({"command": "throughput", "run": None if run is None else str(run), **throughput_document(result, profile)})
+        return
+    console = out()
+    console.print(trials_table(result.trials))
+    console.print()
+    for line in summary_lines(result, profile):
+        console.print(line, markup=False)
+    if run is not None:
+        console.print(f"Stored in {run}.", markup=False)
+
+
+def make_goal(
+    *, maximum_fps: float, minimum_rate: str | None, duration: str, final_duration: str, precision: str, loss_ratio: str
+) -> ThroughputGoal:
+    """The goal from its options. RequestError names the option."""
+    return ThroughputGoal(
+        max_fps=maximum_fps,
+        min_fps=None if minimum_rate is None else parse_rate(minimum_rate, where="--minimum-rate"),
+        duration_s=parse_duration(duration, where="--duration"),
+        final_duration_s=parse_duration(final_duration, where="--final-duration"),
+        precision=parse_ratio(precision, where="--precision"),
+        loss_ratio=parse_ratio(loss_ratio, where="--loss-ratio"),
+    )
+
+
+def measure_throughput(
+    setup: Setup,
+    plan: AddressPlan,
+    *,
+    name: str,
+    size: int,
+    seed: int,
+    directions: tuple[Direction, ...],
+    goal: ThroughputGoal,
+    maximum_fps: float | None,
+    waits: Waits,
+    engine: Path | None,
+    store: RunStore | None,
+    progress: ProgressDisplay,
+    limits: Limits | None = None,
+) -> tuple[ThroughputResult, Profile]:
+    """One search with an engine of its own; each trial is stored before the next begins (D11)."""
+    with open_tester(setup, plan, frame_size=size, seed=seed, directions=directions, engine=engine) as tester, ExitStack() as stack:
+        goal = replace(goal, max_fps=choose_maximum(maximum_fps, tester.profile, where="--maximum-rate"))
+        writer = None
+        if store is not None:
+            store.add_versions(engine_versions(tester.session))
+            details = {**setup.to_document(), "opened": tester.opened, "resolved": tester.resolved, "waits": waits.to_contract()}
+            writer = stack.enter_context(
+                store.search(name, kind="throughput", plan=plan.to_contract(), frame_size=size, seed=seed, setup=details, goal=goal)
+            )
+
+        def on_progress(event: SearchEvent) -> None:
+            if writer is not None and isinstance(event, TrialFinished):
+                writer.add_trial(event.trial)
+            progress.on_search_event(event)
+
+        measurer = EngineMeasurer(
+            session=tester.session, directions=directions, waits=waits,
+            limits=replace(limits or Limits(), loss_ratio=goal.loss_ratio), on_event=progress.on_engine_event,
+        )  # fmt: skip
+        result = find_throughput(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
+        if writer is not None:
+            writer.finish(result)
+        return result, tester.profile

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand trial`: one single trial, shown in full."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    EngineOption,
+    FrameSizeOption,
+    HostsOption,
+    JsonOption,
+    RunOption,
+    SeedOption,
+    choose_frame_size,
+    command_line,
+    err,
+    out,
+    read_plan,
+    write_json,
+)
+from evenhand.cli.setup import choose_maximum, engine_versions, open_tester, read_setup
+from evenhand.cli.throughput import OneWayOption, PlanOption, TestbedArgument
+from evenhand.cli.waits import LearningWait, ResidualWait, RestabilizeWait, RoutingWait, WaitSet, WaitsOption, read_waits
+from evenhand.errors import RequestError
+from evenhand.plan import Direction
+from evenhand.progress import ProgressDisplay
+from evenhand.report import trial_report
+from evenhand.series import RunStore
+from evenhand.testbed import check_rate
+from evenhand.trial import EngineMeasurer, Limits
+from evenhand.units import format_duration, format_rate, parse_duration, parse_rate, parse_ratio
+
+EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
+
+
+def trial(
+    testbed: TestbedArgument,
+    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Intended load per direction.")],
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the sending phase.")] = "60s",
+    plan: PlanOption = "gateway-v4",
+    hosts: HostsOption = None,
+    frame_size: FrameSizeOption = None,
+    loss_ratio: Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")] = "0",
+    one_way: OneWayOption = False,
+    seed: SeedOption = DEFAULT_SEED,
+    waits: WaitsOption = WaitSet.RFC,
+    wait_after_routing: RoutingWait = None,
+    wait_after_learning: LearningWait = None,
+    wait_residual: ResidualWait = None,
+    wait_restabilize: RestabilizeWait = None,
+    run: RunOption = None,
+    engine: EngineOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code 0."""
+    address_plan = read_plan(plan, hosts)
+    size, note = choose_frame_size(address_plan, frame_size)
+    rate_fps = parse_rate(rate, where="--rate")
+    duration_s = parse_duration(duration, where="--duration")
+    if duration_s <= 0:
+        raise RequestError(f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 60s.")
+    limits = Limits(loss_ratio=parse_ratio(loss_ratio, where="--loss-ratio"))
+    chosen_waits = read_waits(
+        waits, routing=wait_after_routing, learning=wait_after_learning, residual=wait_residual, restabilize=wait_restabilize
+    )
+    setup = read_setup(testbed, address_plan)
+    check_rate(rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where="--rate")
+    directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
+    with ExitStack() as stack:
+        store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
+        progress = stack.enter_context(ProgressDisplay(err()))
+        if note is not None:
+            progress.say(note)
+        tester = stack.enter_context(open_tester(setup, address_plan, frame_size=size, seed=seed, directions=directions, engine=engine))
+        choose_maximum(rate_fps, tester.profile, where="--rate")
+        writer = None
+        if store is not None:
+            store.add_versions(engine_versions(tester.session))
+            details = {**setup.to_document(), "opened": tester.opened, "resolved": tester.resolved, "waits": chosen_waits.to_contract()}
+            goal = {"rate_fps": rate_fps, "duration_s": duration_s, "loss_ratio": limits.loss_ratio}
+            writer = stack.enter_context(
+                store.search(
+                    "trial", kind="trial", plan=address_plan.to_contract(), frame_size=size, seed=seed, setup=details, goal=goal
+                )
+            )  # fmt: skip
+        measurer = EngineMeasurer(
+            session=tester.session, directions=directions, waits=chosen_waits, limits=limits, on_event=progress.on_engine_event
+        )
+        progress.begin_single_trial(
+            f"trial at {format_rate(rate_fps)} per direction for {format_duration(duration_s)}", duration_s + measurer.overhead_s
+        )
+        result = measurer.measure(duration_s, rate_fps)
+        if writer is not None:
+            writer.add_result(result, number=1, purpose="single", is_full_length=True)
+            writer.finish_with(str(result.verdict))
+    if json_output:
+        write_json({"command": "trial", "run": None if run is None else str(run), **tester.profile.to_document(), "trial": result.raw})
+    else:
+        out().print(trial_report(result))

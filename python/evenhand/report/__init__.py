@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10, report: tables and documents of results; never runs anything."""
+
+from evenhand.report.pcap import make_pcap
+from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, suite_table
+from evenhand.report.throughput import (
+    VERDICT_STYLES,
+    Profile,
+    TesterFigures,
+    collect_deviations,
+    describe_load,
+    summary_lines,
+    throughput_document,
+    trials_table,
+)
+from evenhand.report.trial import trial_report
+
+__all__ = [
+    "VERDICT_STYLES",
+    "Profile",
+    "SuiteEntry",
+    "TesterFigures",
+    "collect_deviations",
+    "describe_load",
+    "make_pcap",
+    "suite_deviations",
+    "suite_lines",
+    "suite_table",
+    "summary_lines",
+    "throughput_document",
+    "trial_report",
+    "trials_table",
+]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: several searches of one run side by side, one address pair first (SEED-02)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from evenhand.report.throughput import Profile, TesterFigures, collect_deviations, throughput_document
+from evenhand.search import Outcome, ThroughputResult
+from evenhand.trial import Deviation, Verdict
+from evenhand.units import format_count, format_duration, format_ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteEntry:
+    """One search of a suite, and what was seen of the DUT besides (recorded, never judged: SEED-07)."""
+
+    profile: Profile
+    result: ThroughputResult
+    dut_neighbors: int | None = None
+    """Entries in the DUT's ARP or ND table after the search, where we can look (SEED-19)."""
+
+    def to_document(self) -> dict[str, Any]:
+        return {**throughput_document(self.result, self.profile), "dut_neighbors": self.dut_neighbors}
+
+
+def suite_table(entries: Sequence[SuiteEntry]) -> Table:
+    """A row for each search."""
+    table = Table(title="Throughput", title_justify="left", title_style="bold", header_style="bold", pad_edge=False)
+    table.add_column("plan", no_wrap=True)
+    table.add_column("addresses")
+    table.add_column("octets", justify="right")
+    table.add_column("fps per direction", justify="right", no_wrap=True)
+    table.add_column("fps in total", justify="right", no_wrap=True)
+    table.add_column("loss", justify="right", no_wrap=True)
+    table.add_column("outcome")
+    table.add_column("trials P/F/I", justify="right", no_wrap=True)
+    table.add_column("late by", justify="right", no_wrap=True)
+    table.add_column("poll gap", justify="right", no_wrap=True)
+    for entry in entries:
+        result, figures = entry.result, TesterFigures.of(t.result for t in entry.result.trials)
+        final = result.final_trial
+        table.add_row(
+            entry.profile.plan.name, entry.profile.hosts, str(entry.profile.frame_size), _value(result),
+            "-" if result.throughput_fps is None else format_count(result.throughput_fps * len(entry.profile.directions)),
+            "-" if final is None else format_ratio(final.loss_ratio),
+            str(result.outcome).replace("_", " "), "/".join(str(result.count(verdict)) for verdict in Verdict),
+            format_duration(figures.max_overdue_us / 1e6), format_duration(figures.max_poll_gap_us / 1e6),
+        )  # fmt: skip
+    return table
+
+
+def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
+    """What a reader must know of the table: comparison, loss ratio, limits of the tester, deviations, each once."""
+    lines = list(_comparisons(entries))
+    ratios = sorted({entry.result.goal.loss_ratio for entry in entries} - {0.0})
+    if ratios:
+        lines.append(f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the zero loss of RFC 2544.")
+    for entry in entries:
+        result = entry.result
+        if result.outcome not in (Outcome.FOUND, Outcome.BELOW_MINIMUM):
+            rates = [("passed", result.highest_passed_fps), ("really offered", result.highest_offered_fps)]
+            shown = ", ".join(f"highest load {what} {'none' if rate is None else format_count(rate) + ' fps'}" for what, rate in rates)
+            lines.append(
+                f"{entry.profile.plan.name}, {entry.profile.hosts}: {str(result.outcome).replace('_', ' ')}; {shown} per direction."
+            )
+    limits = {entry.profile.theoretical_fps for entry in entries}
+    if limits == {None}:
+        lines.append("Theoretical limit: unknown, the ports have no line rate.")
+    neighbors = [entry.dut_neighbors for entry in entries if entry.dut_neighbors is not None]
+    if neighbors:
+        lines.append(f"Entries in the neighbour table of the DUT after each search: {', '.join(map(str, neighbors))}.")
+    lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in suite_deviations(entries)]
+    return lines
+
+
+def suite_deviations(entries: Sequence[SuiteEntry]) -> list[Deviation]:
+    """Of all searches, each once."""
+    found = {(d.requirement, d.text): d for entry in entries for d in collect_deviations(entry.result.trials, entry.profile)}
+    return sorted(found.values(), key=lambda deviation: deviation.requirement)
+
+
+def _value(result: ThroughputResult) -> str:
+    if result.throughput_fps is None:
+        return "-"
+    return (">= " if result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM else "") + format_count(result.throughput_fps)
+
+
+def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:
+    """Many addresses against one pair, where both were found under the same conditions."""
+    lines = []
+    single = {entry.profile.plan.name: entry for entry in entries if entry.profile.plan.pairs == 1}
+    for entry in entries:
+        one = single.get(entry.profile.plan.name)
+        if one is None or entry is one or entry.profile.frame_size != one.profile.frame_size:
+            continue
+        if entry.result.outcome is Outcome.FOUND and one.result.outcome is Outcome.FOUND:
+            assert entry.result.throughput_fps is not None
+            assert one.result.throughput_fps is not None
+            ratio = entry.result.throughput_fps / one.result.throughput_fps
+            lines.append(
+                f"{entry.profile.plan.name}: with {entry.profile.hosts} the DUT forwards {ratio:.2f} times what it forwards "
+                "with one address pair (one search each: no spread is known)."
+            )
+    return lines

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: what a throughput search found, for people (Rich) and for programs (a document)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.plan import AddressPlan, Direction
+from evenhand.search import FULL_LENGTH_S, Outcome, SearchTrial, ThroughputResult, describe_outcome
+from evenhand.trial import Deviation, TrialResult, Verdict
+from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
+
+VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "yellow"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What stays the same over a search, and what a reader of the number must know (R2544-23)."""
+
+    plan: AddressPlan
+    frame_size: int
+    """Octets including the FCS."""
+    seed: int
+    directions: tuple[Direction, ...]
+    line_rate_bps: float | None = None
+    theoretical_fps: int | None = None
+    """Maximum theoretical frame rate per direction; None if no line rate is known."""
+
+    @property
+    def protocol(self) -> str:
+        return f"UDP over IPv{self.plan.ip_version}"
+
+    @property
+    def hosts(self) -> str:
+        left, right = self.plan.left.hosts.count, self.plan.right.hosts.count
+        if (left, right) == (1, 1):
+            return "1 address pair"
+        return f"{format_count(left)} x {format_count(right)} addresses"
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "plan": self.plan.name,
+            "hosts": {"left": self.plan.left.hosts.count, "right": self.plan.right.hosts.count},
+            "protocol": self.protocol,
+            "frame_size": self.frame_size,
+            "seed": self.seed,
+            "directions": list(self.directions),
+            "line_rate_bps": self.line_rate_bps,
+            "theoretical_fps_per_direction": self.theoretical_fps,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TesterFigures:
+    """The worst that the tester showed of itself in the valid trials: what a reader may hold against the result."""
+
+    max_overdue_us: float
+    max_poll_gap_us: float
+    missed_frames: int
+    max_clock_error_ppm: float
+    max_offered_error: float
+    """Largest relative distance of offered from intended load."""
+
+    @classmethod
+    def of(cls, trials: Iterable[TrialResult]) -> TesterFigures:
+        valid = [trial for trial in trials if trial.is_valid]
+        directions = [direction for trial in valid for direction in trial.directions.values()]
+        return cls(
+            max_overdue_us=max((d.sender.max_overdue_us for d in directions), default=0.0),
+            max_poll_gap_us=max((d.receiver.max_poll_gap_us for d in directions), default=0.0),
+            missed_frames=sum(trial.missed_frames for trial in valid),
+            max_clock_error_ppm=max((abs(trial.clock_error_ppm) for trial in valid), default=0.0),
+            max_offered_error=max(
+                (abs(d.offered_fps / trial.intended_fps - 1) for trial in valid for d in trial.directions.values()), default=0.0
+            ),
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"latest frame {format_duration(self.max_overdue_us / 1e6)} after its time, longest poll gap "
+            f"{format_duration(self.max_poll_gap_us / 1e6)}, {format_count(self.missed_frames)} frames missed by the tester's ports, "
+            f"offered load off by at most {format_ratio(self.max_offered_error)}, clock by {self.max_clock_error_ppm:.1f} ppm"
+        )
+
+    def to_document(self) -> dict[str, float]:
+        return {
+            "max_overdue_us": self.max_overdue_us,
+            "max_poll_gap_us": self.max_poll_gap_us,
+            "missed_frames": self.missed_frames,
+            "max_clock_error_ppm": self.max_clock_error_ppm,
+            "max_offered_error": self.max_offered_error,
+        }
+
+
+def trials_table(trials: Sequence[SearchTrial], *, title: str = "Trials") -> Table:
+    """Every trial in order: load, verdict, loss, and why."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for name in ("no.", "load per direction", "duration", "verdict", "loss", "lost", "p99 latency"):
+        table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
+    table.add_column("what and why", overflow="fold")
+    for trial in trials:
+        result = trial.result
+        table.add_row(
+            str(trial.number), f"{format_count(result.intended_fps)} fps", format_duration(result.intended_duration_s),
+            Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]), format_ratio(result.loss_ratio) if result.is_valid else "-",
+            " + ".join(format_count(direction.lost_frames) for direction in result.directions.values()), _p99(result),
+            Text(_story(trial)),
+        )  # fmt: skip
+    return table
+
+
+def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
+    """The closing lines: the four items of R2544-23, the loss ratio if it is not 0, the outcome, what deviates."""
+    if result.throughput_fps is None:
+        value = "no throughput"
+    else:
+        both = ""
+        if len(profile.directions) == 2:
+            both = f" ({format_count(2 * result.throughput_fps)} fps in both directions together)"
+        bound = "at least " if result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM else ""
+        value = f"{bound}{format_count(result.throughput_fps)} fps per direction{both}"
+    loss = f" with a loss ratio of at most {format_ratio(result.goal.loss_ratio)}" if result.goal.loss_ratio else ""
+    lines = [
+        f"Throughput{loss}: {value}; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts} ({profile.plan.name}); "
+        f"theoretical limit {describe_limit(profile)}.",
+        f"Outcome: {describe_outcome(result)}.",
+    ]
+    counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
+    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {TesterFigures.of(t.result for t in result.trials)}.")
+    lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in collect_deviations(result.trials, profile)]
+    return lines
+
+
+def describe_limit(profile: Profile) -> str:
+    """Item (c) of R2544-23."""
+    if profile.theoretical_fps is None:
+        return "unknown, the ports have no line rate"
+    of = "" if profile.line_rate_bps is None else f" ({format_line_rate(profile.line_rate_bps)})"
+    return f"{format_count(profile.theoretical_fps)} fps per direction{of}"
+
+
+def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[Deviation]:
+    """Each deviation once. Short trials within a search are allowed (R2544-20): their duration does not count as one."""
+    has_full_length = any(trial.is_full_length for trial in trials)
+    found: dict[tuple[str, str], Deviation] = {}
+    for trial in trials:
+        for deviation in trial.result.deviations:
+            if deviation.requirement == "R2544-20" and has_full_length and not trial.is_full_length:
+                continue
+            found.setdefault((deviation.requirement, deviation.text), deviation)
+    final_s = max((t.result.intended_duration_s for t in trials if t.is_full_length), default=None)
+    if final_s is not None and final_s < FULL_LENGTH_S and not any(key[0] == "R2544-20" for key in found):
+        text = f"the final trial lasted {format_duration(final_s)} instead of {format_duration(FULL_LENGTH_S)}"
+        found["R2544-20", text] = Deviation(requirement="R2544-20", text=text)
+    if len(profile.directions) == 1:
+        text = f"traffic in one direction only ({profile.directions[0]})"
+        found["R2544-15", text] = Deviation(requirement="R2544-15", text=text)
+    return sorted(found.values(), key=lambda deviation: deviation.requirement)
+
+
+def throughput_document(result: ThroughputResult, profile: Profile) -> dict[str, Any]:
+    """Everything of one search as a document, all trials included."""
+    both = None if result.throughput_fps is None else len(profile.directions) * result.throughput_fps
+    return {
+        **profile.to_document(),
+        **result.to_document(),
+        "throughput_fps_total": both,
+        "tester": TesterFigures.of(t.result for t in result.trials).to_document(),
+        "deviations": [{"requirement": d.requirement, "text": d.text} for d in collect_deviations(result.trials, profile)],
+        "trials": [
+            {
+                "number": t.number,
+                "purpose": str(t.purpose),
+                "attempt": t.attempt,
+                "is_full_length": t.is_full_length,
+                "result": t.result.raw,
+            }
+            for t in result.trials
+        ],
+    }
+
+
+def describe_load(rate_fps: float) -> str:
+    """Short form for progress lines."""
+    return f"{format_rate(rate_fps)} per direction"
+
+
+def _p99(result: TrialResult) -> str:
+    values = [d.latency.p99_ns for d in result.directions.values() if d.latency.p99_ns is not None]
+    return format_duration(max(values) / 1e9) if values else "-"
+
+
+def _story(trial: SearchTrial) -> str:
+    attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+    reasons = "; ".join(reason.text for reason in trial.result.reasons)
+    return f"{trial.purpose}{attempt}" + (f": {reasons}" if reasons else "")

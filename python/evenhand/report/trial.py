@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: one trial in full, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.report.throughput import VERDICT_STYLES
+from evenhand.trial import DirectionResult, TrialResult
+from evenhand.units import format_count, format_duration, format_ratio
+
+_ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
+    ("intended frames", lambda d: format_count(d.intended_frames)),
+    ("offered frames", lambda d: format_count(d.offered_frames)),
+    ("offered load", lambda d: f"{format_count(d.offered_fps)} fps"),
+    ("received frames", lambda d: format_count(d.received_frames)),
+    ("forwarding rate", lambda d: f"{format_count(d.forwarding_rate_fps)} fps"),
+    ("lost frames", lambda d: format_count(d.lost_frames)),
+    ("loss ratio", lambda d: format_ratio(d.loss_ratio)),
+    ("duplicated frames", lambda d: format_count(d.duplicated_frames)),
+    ("reordered frames", lambda d: format_count(d.reordered_frames)),
+    ("late frames", lambda d: format_count(d.late_frames)),
+    ("corrupted frames", lambda d: format_count(d.corrupted_frames)),
+    ("wrong length frames", lambda d: format_count(d.wrong_length_frames)),
+    ("foreign frames", lambda d: format_count(d.foreign_frames)),
+    ("stale frames", lambda d: format_count(d.stale_frames)),
+    ("ARP and ND frames", lambda d: format_count(d.neighbor_frames)),
+    ("latency min / mean", lambda d: f"{_latency(d.latency.min_ns)} / {_latency(d.latency.mean_ns)}"),
+    ("latency p50 / p99", lambda d: f"{_latency(d.latency.p50_ns)} / {_latency(d.latency.p99_ns)}"),
+    ("latency p99.9 / max", lambda d: f"{_latency(d.latency.p999_ns)} / {_latency(d.latency.max_ns)}"),
+    ("overdue frames", lambda d: format_count(d.sender.overdue_frames)),
+    ("latest frame after its time", lambda d: format_duration(d.sender.max_overdue_us / 1e6)),
+    ("refusals, largest burst", lambda d: f"{format_count(d.sender.refusals)}, {format_count(d.sender.largest_burst)}"),
+    ("longest poll gap", lambda d: format_duration(d.receiver.max_poll_gap_us / 1e6)),
+)
+
+
+def trial_report(result: TrialResult) -> RenderableType:
+    """Verdict, reasons, and all counts of each direction."""
+    head = Text.assemble(
+        f"Trial {result.trial}: ", (str(result.verdict), VERDICT_STYLES[result.verdict]),
+        f" at {format_count(result.intended_fps)} fps per direction for {format_duration(result.intended_duration_s)}, "
+        f"{result.frame_size} octet frames",
+    )  # fmt: skip
+    lines: list[RenderableType] = [head, *(Text(f"  {reason.code}: {reason.text}") for reason in result.reasons)]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    for name in result.directions:
+        table.add_column(name, justify="right")
+    for title, cell in _ROWS:
+        table.add_row(title, *(cell(direction) for direction in result.directions.values()))
+    lines.append(table)
+    for name, direction in result.directions.items():
+        tenths = [f"{index / 10:.1f} s: {format_count(lost)}" for index, lost in enumerate(direction.lost_by_tenth) if lost]
+        if tenths:
+            more = f" and in {len(tenths) - 10} more tenths" if len(tenths) > 10 else ""
+            lines.append(Text(f"{name} lost frames at " + ", ".join(tenths[:10]) + more))
+    lines.append(
+        Text(f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by {result.clock_error_ppm:.1f} ppm.")
+    )
+    lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in result.deviations]
+    return Group(*lines)
+
+
+def _latency(value_ns: float | None) -> str:
+    return "-" if value_ns is None else format_duration(value_ns / 1e9)
