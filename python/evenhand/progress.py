@@ -78,7 +78,10 @@ class ProgressDisplay:
         self._print_trial(f"trial {event.trial.number}", event.trial.result, f"; limit in {format_rate(event.lower_fps)} .. {upper}{left}")
 
     def _print_trial(self, what: str, result: TrialResult, tail: str) -> None:
-        reasons = f": {'; '.join(reason.text for reason in result.reasons)}" if result.reasons else ""
+        reasons = ""
+        if not result.is_valid:
+            more = f" (and {len(result.reasons) - 1} more)" if len(result.reasons) > 1 else ""
+            reasons = f": {result.reasons[0].text}{more}"
         loss = f" loss {format_ratio(result.loss_ratio)}" if result.is_valid else ""
         line = Text.assemble(
             f"{what}: {describe_load(result.intended_fps)} for {format_duration(result.intended_duration_s)} ",

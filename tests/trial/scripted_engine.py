@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """An engine that plays a part: speaks the contract from golden replies, or breaks it in the way that argv names."""
 
@@ -18,6 +17,25 @@ GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.
 def say(document: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(document) + "\n")
     sys.stdout.flush()
+
+
+def simulate(limit_fps: float, request: dict[str, Any]) -> dict[str, Any]:
+    """A trial on a device that forwards up to `limit_fps`."""
+    from evenhand.trial import SimulatedMeasurer
+
+    device = SimulatedMeasurer(
+        limit_fps=limit_fps, directions=tuple(request["directions"]), loss_ratio_limit=request["limits"]["loss_ratio"]
+    )
+    raw = dict(device.measure(request["duration_s"], request["rate_fps"]).raw)
+    return {**raw, "id": request["id"], "trial": request["trial"]}
+
+
+def answer_of(name: str, part: str, by_response: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The golden reply; in a simulation the ports of `open` know no line rate."""
+    reply = by_response[name]
+    if name == "open" and part.startswith("simulated-"):
+        return {**reply, "right": reply["left"]}
+    return reply
 
 
 def main(part: str) -> None:
@@ -52,12 +70,17 @@ def main(part: str) -> None:
             kind = part.removeprefix("fault-")
             fault = next(reply for reply in faults if reply["fault"]["kind"] == kind and reply["id"] is not None)
             say({**fault, "id": request_id})
+        elif name == "trial" and part.startswith("simulated-"):
+            say(simulate(float(part.removeprefix("simulated-")), request))
+        elif name == "trial" and part == "stuck-trial":
+            # Goes on until its stdin ends, like the engine's own trials.
+            sys.stdin.read()
         else:
             if name == "trial":
                 for reply in replies:
                     if "event" in reply:
                         say({**reply, "id": request_id, "trial": request["trial"]})
-            say({**by_response[name], "id": request_id})
+            say({**answer_of(name, part, by_response), "id": request_id})
     if part == "deaf":
         time.sleep(600)
 

@@ -35,10 +35,6 @@ app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP: cleaned up like Ctrl-C, so that no engine and no lab is left behind."""
-
-
 def _print_version(is_asked: bool) -> None:
     if is_asked:
         print(f"evenhand {evenhand.__version__}")
@@ -61,24 +57,15 @@ def main(arguments: list[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         code = app(arguments, standalone_mode=False)
-        return code if isinstance(code, int) else 0
     except EvenhandError as error:
         _print_error(error, is_debug=is_debug)
         return error.exit_code
-    except _Terminated:
-        return TERMINATED
-    except (KeyboardInterrupt, typer.Abort) as error:
-        if isinstance(error.__context__, _Terminated):
-            return TERMINATED
-        print("Interrupted.", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output (`| head`) has gone; there is nobody to tell.
-        sys.stderr.close()
-        return 0
     except typer.TyperException as error:
         rich_format_error(error)  # type: ignore[arg-type]
         return RequestError.exit_code
+    if code == INTERRUPTED:
+        print("Interrupted.", file=sys.stderr)
+    return code if isinstance(code, int) else 0
 
 
 def run() -> None:
@@ -89,7 +76,8 @@ def run() -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    raise _Terminated
+    # Unwinds like Ctrl-C, so that no engine and no lab is left behind.
+    raise SystemExit(TERMINATED)
 
 
 def _print_error(error: EvenhandError, *, is_debug: bool) -> None:

@@ -6,7 +6,7 @@ from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, sui
 from evenhand.report.throughput import (
     VERDICT_STYLES,
     Profile,
-    TesterFigures,
+    WorstTesterFigures,
     collect_deviations,
     describe_load,
     summary_lines,
@@ -19,7 +19,7 @@ __all__ = [
     "VERDICT_STYLES",
     "Profile",
     "SuiteEntry",
-    "TesterFigures",
+    "WorstTesterFigures",
     "collect_deviations",
     "describe_load",
     "make_pcap",

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from evenhand.report.throughput import Profile, TesterFigures, collect_deviations, throughput_document
+from evenhand.report.throughput import Profile, WorstTesterFigures, collect_deviations, throughput_document
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.trial import Deviation, Verdict
 from evenhand.units import format_count, format_duration, format_ratio
@@ -42,7 +42,7 @@ def suite_table(entries: Sequence[SuiteEntry]) -> Table:
     table.add_column("late by", justify="right", no_wrap=True)
     table.add_column("poll gap", justify="right", no_wrap=True)
     for entry in entries:
-        result, figures = entry.result, TesterFigures.of(t.result for t in entry.result.trials)
+        result, figures = entry.result, WorstTesterFigures.of(t.result for t in entry.result.trials)
         final = result.final_trial
         table.add_row(
             entry.profile.plan.name, entry.profile.hosts, str(entry.profile.frame_size), _value(result),

@@ -56,7 +56,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TesterFigures:
+class WorstTesterFigures:
     """The worst that the tester showed of itself in the valid trials: what a reader may hold against the result."""
 
     max_overdue_us: float
@@ -67,7 +67,7 @@ class TesterFigures:
     """Largest relative distance of offered from intended load."""
 
     @classmethod
-    def of(cls, trials: Iterable[TrialResult]) -> TesterFigures:
+    def of(cls, trials: Iterable[TrialResult]) -> WorstTesterFigures:
         valid = [trial for trial in trials if trial.is_valid]
         directions = [direction for trial in valid for direction in trial.directions.values()]
         return cls(
@@ -131,7 +131,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         f"Outcome: {describe_outcome(result)}.",
     ]
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
-    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {TesterFigures.of(t.result for t in result.trials)}.")
+    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {WorstTesterFigures.of(t.result for t in result.trials)}.")
     lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in collect_deviations(result.trials, profile)]
     return lines
 
@@ -170,7 +170,7 @@ def throughput_document(result: ThroughputResult, profile: Profile) -> dict[str,
         **profile.to_document(),
         **result.to_document(),
         "throughput_fps_total": both,
-        "tester": TesterFigures.of(t.result for t in result.trials).to_document(),
+        "tester": WorstTesterFigures.of(t.result for t in result.trials).to_document(),
         "deviations": [{"requirement": d.requirement, "text": d.text} for d in collect_deviations(result.trials, profile)],
         "trials": [
             {

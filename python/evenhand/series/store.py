@@ -198,7 +198,7 @@ class RunStore:
         setup: Mapping[str, Any],
         goal: ThroughputGoal | Mapping[str, Any],
     ) -> Iterator[SearchWriter]:
-        """Begin a search. Ctrl-C inside is stored as outcome `stopped`; its trials are kept."""
+        """Begin a search. Ctrl-C or SIGTERM inside is stored as outcome `stopped`; its trials are kept."""
         goal_document = goal.to_document() if isinstance(goal, ThroughputGoal) else goal
         with self._connection:
             cursor = self._connection.execute(
@@ -210,7 +210,7 @@ class RunStore:
         writer = SearchWriter(self._connection, cursor.lastrowid)
         try:
             yield writer
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             writer.finish_with("stopped")
             raise
 

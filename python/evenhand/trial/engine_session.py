@@ -129,7 +129,7 @@ class EngineSession:
                 process.wait(CLOSE_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 continue
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):
                 # An impatient second Ctrl-C must not leave an engine behind that still holds the ports.
                 self._kill_group()
                 process.wait()

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command line in this process, with an engine that plays a part."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.cli.main import main
+from tests.cli.running import TESTBED, Ended
+
+SCRIPTED = Path(__file__).resolve().parents[1] / "trial" / "scripted_engine.py"
+
+
+@pytest.fixture
+def evenhand(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Run a command line."""
+
+    def run(*arguments: str | Path) -> Ended:
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ended(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def engine_playing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Make EVENHAND_ENGINE an engine that plays this part."""
+
+    def play(part: str) -> Path:
+        path = tmp_path / "engine"
+        path.write_text(f'#!/bin/sh\ntouch "{tmp_path}/engine-was-started"\nexec "{sys.executable}" "{SCRIPTED}" "{part}"\n')
+        path.chmod(0o755)
+        monkeypatch.setenv("EVENHAND_ENGINE", str(path))
+        return path
+
+    return play
+
+
+@pytest.fixture
+def testbed(tmp_path: Path) -> Path:
+    """A testbed file that is accepted."""
+    path = tmp_path / "testbed.toml"
+    path.write_text(TESTBED)
+    return path

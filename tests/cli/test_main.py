@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a whole: exit codes, three lines for an error, help with an example."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Ended
+
+Run = Callable[..., Ended]
+VERBS = [("demo",), ("throughput",), ("trial",), ("plan", "show"), ("plan", "frames"), ("lab", "up"), ("lab", "down"), ("lab", "status")]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_every_verb_has_help_with_an_example(evenhand: Run, verb: tuple[str, ...]) -> None:
+    ended = evenhand(*verb, "--help")
+    assert ended.code == 0
+    assert "Example:" in ended.out
+    assert "--json" in ended.out
+
+
+def test_the_version_is_told(evenhand: Run) -> None:
+    assert evenhand("--version").out.startswith("evenhand 0.")
+
+
+@pytest.mark.parametrize(
+    "line", ["nonsense", "throughput", "plan show gateway-v4 --nonsense", "plan frames gateway-v4 --count 0", "lab up vpp"]
+)
+def test_usage_errors_end_with_2(evenhand: Run, line: str) -> None:
+    ended = evenhand(*line.split())
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err
+
+
+def test_an_error_is_three_lines_on_stderr(evenhand: Run) -> None:
+    ended = evenhand("throughput", "none.toml", "--maximum-rate", "1Mbps")
+    assert ended.code == 2
+    assert ended.out == ""
+    assert [line.split(":")[0] for line in ended.err.splitlines()] == ["Error", "Where", "Next"]
+    assert "'1Mbps'" in ended.err
+
+
+def test_debug_shows_the_trace_wherever_it_stands(evenhand: Run) -> None:
+    for line in ("--debug plan show none", "plan show none --debug"):
+        ended = evenhand(*line.split())
+        assert ended.code == 2
+        assert "Traceback" in ended.err
+        assert "there is no plan 'none'" in ended.err
+
+
+def test_a_missing_engine_is_3_and_a_dead_one_is_4(evenhand: Run, engine_playing: Callable[[str], Path], tmp_path: Path) -> None:
+    assert evenhand("plan", "frames", "gateway-v4", "--engine", tmp_path / "none").code == 3
+    engine_playing("crash")
+    ended = evenhand("plan", "frames", "gateway-v4")
+    assert ended.code == 4
+    assert "PANIC" in ended.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
+def test_signals_end_the_engine_and_leave_a_readable_run(
+    number: signal.Signals, code: int, engine_playing: Callable[[str], Path], testbed: Path, tmp_path: Path
+) -> None:
+    """Ctrl-C within a trial: engine ended, run kept, exit code 130."""
+    from evenhand.series import read_run
+
+    engine_playing("stuck-trial")
+    run = tmp_path / "a.evenhand"
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from evenhand.cli.main import run; run()", "throughput", testbed, "--maximum-rate", "1Mfps", "--run", run],
+        env={**os.environ, "PYTHONUNBUFFERED": "1"}, stderr=subprocess.PIPE, process_group=0,
+    )  # fmt: skip
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while not (run.exists() and _has_search(run)):
+        assert process.poll() is None, process.communicate()
+    engines = [int(pid) for pid in children.read_text().split()]
+    assert engines
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == code
+    assert not any(Path(f"/proc/{pid}").exists() for pid in engines)
+    (search,) = read_run(run).searches
+    assert search.outcome == "stopped"
+
+
+def _has_search(run: Path) -> bool:
+    import sqlite3
+
+    connection = sqlite3.connect(run)
+    try:
+        return bool(connection.execute("SELECT count(*) FROM searches").fetchone()[0])
+    except sqlite3.Error:
+        return False
+    finally:
+        connection.close()

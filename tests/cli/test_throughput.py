@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand throughput` and `evenhand trial`: from a testbed file to a stored result; bad input starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.series import read_run
+from tests.cli.running import TESTBED, Ended
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s", "--waits", "short")
+
+
+def test_a_search_is_found_shown_and_stored(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    """R2544-21, R2544-23, D11."""
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    ended = evenhand("throughput", testbed, *QUICK, "--run", run)
+    assert ended.code == 0, ended.err
+    assert "fps per direction" in ended.out
+    assert "UDP over IPv4" in ended.out
+    assert "Stored in" in ended.out
+    assert "trial 1: 1 Mfps per direction" in ended.err
+    stored = read_run(run)
+    (search,) = stored.searches
+    assert search.outcome == "found"
+    assert search.result is not None
+    assert 640_000 * 0.995 < search.result["throughput_fps_per_direction"] <= 640_000
+    assert stored.versions["dpdk"] == "22.11.11"
+    assert search.setup["testbed"]["left"]["device"] == "net_ring0"
+    assert stored.finished_at is not None
+
+
+def test_json_is_one_document_and_progress_goes_to_stderr(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    engine_playing("simulated-640000")
+    ended = evenhand("throughput", testbed, *QUICK, "--json", "--loss-ratio", "0.5%", "--one-way")
+    document = ended.json
+    assert document["outcome"] == "found"
+    assert document["goal"]["loss_ratio"] == 0.005
+    assert document["directions"] == ["forward"]
+    assert all(list(t["result"]["directions"]) == ["forward"] for t in document["trials"])
+    assert "trial 1" in ended.err
+
+
+def test_the_line_rate_of_the_file_is_the_maximum(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """MLR-13, R2544-16: the engine here tells 10 Gbit/s."""
+    engine_playing("fair")
+    ended = evenhand("throughput", testbed, "--maximum-rate", "14880953fps")
+    assert ended.code == 2
+    assert "14,880,952 fps" in ended.err
+
+
+def test_ports_without_a_line_rate_need_a_maximum(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    engine_playing("simulated-1")
+    ended = evenhand("throughput", testbed)
+    assert ended.code == 2
+    assert "--maximum-rate" in ended.err
+
+
+@pytest.mark.parametrize("verdict", ["640000", "10"])
+def test_a_single_trial_is_shown_in_full_and_loss_is_no_error(
+    evenhand: Run, engine_playing: Play, testbed: Path, verdict: str, tmp_path: Path
+) -> None:
+    engine_playing(f"simulated-{verdict}")
+    run = tmp_path / "a.evenhand"
+    ended = evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "rfc", "--wait-restabilize", "0s", "--run", run)
+    assert ended.code == 0
+    assert ("PASS" if verdict == "640000" else "FAIL") in ended.out
+    (search,) = read_run(run).searches
+    assert search.kind == "trial"
+    assert search.setup["waits"] == {"after_routing_s": 2, "after_learning_s": 2, "residual_s": 2, "restabilize_s": 0}
+    assert evenhand("trial", testbed, "--rate", "1kfps", "--json").json["trial"]["intended_fps"] == 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--maximum-rate", "1Mbps"), "is not a frame rate"),
+        (("--duration", "10s", "--final-duration", "5s"), "shorter than the trials"),
+        (("--precision", "0"), "precision"),
+        (("--loss-ratio", "100%"), "must be below 1"),
+        (("--frame-size", "63"), "64 to 1518"),
+        (("--plan", "gateway-v5"), "no plan"),
+        (("--wait-residual", "soon"), "--wait-residual"),
+        (("--minimum-rate", "2Mfps", "--maximum-rate", "1Mfps"), "minimum rate"),
+    ],
+)
+def test_bad_options_start_no_engine(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    engine_playing("fair")
+    ended = evenhand("throughput", testbed, *options)
+    assert ended.code == 2
+    assert words in ended.err
+    assert not (tmp_path / "engine-was-started").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "words"),
+    [
+        ("isolated_test_environment = true", "", 2, "isolated test environment"),
+        ("cpus", "cpu", 2, "Did you mean 'cpus'"),
+        ("net_ring0", "net_af_packet0,iface=nothing0", 3, "nothing0 does not exist"),
+        ("net_ring0", "0000:ff:1f.7", 3, "no PCI device"),
+    ],
+)
+def test_a_bad_testbed_starts_no_engine(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, old: str, new: str, code: int, words: str
+) -> None:
+    """SEED-80, R6815-01."""
+    engine_playing("fair")
+    testbed.write_text(TESTBED.replace(old, new))
+    for line in (("throughput", testbed, "--maximum-rate", "1Mfps"), ("trial", testbed, "--rate", "1kfps")):
+        ended = evenhand(*line)
+        assert ended.code == code
+        assert words in ended.err
+    assert not (tmp_path / "engine-was-started").exists()
+
+
+def test_a_rate_above_the_line_rate_of_the_file_starts_no_engine(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
+    """R2544-16."""
+    engine_playing("fair")
+    testbed.write_text(TESTBED.replace("[right]", 'line_rate = "1Gbps"\n[right]'))
+    for line in (("throughput", testbed, "--maximum-rate", "1.5Mfps"), ("trial", testbed, "--rate", "1.5Mfps")):
+        ended = evenhand(*line)
+        assert ended.code == 2
+        assert "1,488,095 fps" in ended.err
+    assert not (tmp_path / "engine-was-started").exists()
+
+
+def test_a_run_is_not_overwritten_and_nothing_is_measured(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    engine_playing("simulated-1")
+    run = tmp_path / "a.evenhand"
+    run.write_text("precious")
+    ended = evenhand("throughput", testbed, *QUICK, "--run", run)
+    assert ended.code == 2
+    assert run.read_text() == "precious"
+    assert not (tmp_path / "engine-was-started").exists()
+
+
+def test_a_fault_of_the_host_is_3(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    engine_playing("fault-host_not_ready")
+    ended = evenhand("throughput", testbed, *QUICK)
+    assert ended.code == 3
+    assert "Where:" in ended.err

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports say what a reader must know of a number: conditions, loss ratio, outcome, the tester's own figures, deviations."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console, RenderableType
+
+from evenhand.plan import make_plan
+from evenhand.report import (
+    Profile,
+    SuiteEntry,
+    WorstTesterFigures,
+    collect_deviations,
+    make_pcap,
+    suite_lines,
+    suite_table,
+    summary_lines,
+    throughput_document,
+    trial_report,
+    trials_table,
+)
+from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
+from evenhand.trial import SimulatedMeasurer, TrialResult
+
+GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
+PROFILE = Profile(
+    plan=make_plan("gateway_v4"), frame_size=64, seed=7, directions=("forward", "reverse"), line_rate_bps=1e10, theoretical_fps=14_880_952
+)
+
+
+def found(*, loss_ratio: float = 0.0, limit_fps: float = 640_000, **options: float) -> ThroughputResult:
+    device = SimulatedMeasurer(limit_fps=limit_fps, loss_ratio_limit=loss_ratio)
+    goal = {"max_fps": 1e6, "duration_s": 1.0, "final_duration_s": 60.0, "loss_ratio": loss_ratio, **options}
+    return find_throughput(device, ThroughputGoal(**goal))  # type: ignore[arg-type]
+
+
+def shown(renderable: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=400)
+    console.print(renderable)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def golden_trials() -> list[TrialResult]:
+    documents = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
+    return [TrialResult.from_contract(d) for d in documents if d.get("response") == "trial"]
+
+
+def as_search_trials(results: list[TrialResult], *, is_full_length: bool = False) -> list[SearchTrial]:
+    return [
+        SearchTrial(number=i, purpose=Purpose.SEARCH, attempt=1, is_full_length=is_full_length, result=r) for i, r in enumerate(results, 1)
+    ]
+
+
+def test_the_summary_has_the_four_items_and_says_per_direction() -> None:
+    """R2544-23: measured rate, frame size, theoretical limit, protocol. R2544-15: per direction, and the total apart."""
+    result = found()
+    assert result.throughput_fps is not None
+    line = summary_lines(result, PROFILE)[0]
+    assert f"{result.throughput_fps:,.0f} fps per direction" in line
+    assert f"{2 * result.throughput_fps:,.0f} fps in both directions" in line
+    assert "64 octet frames" in line
+    assert "14,880,952 fps per direction (10 Gbps)" in line
+    assert "UDP over IPv4" in line
+    assert "65,534 x 65,534 addresses" in line
+    assert "loss ratio" not in line
+
+
+def test_a_loss_ratio_is_named() -> None:
+    """A number with loss allowed must not pass for the throughput of RFC 2544."""
+    assert "with a loss ratio of at most 0.5 %" in summary_lines(found(loss_ratio=0.005), PROFILE)[0]
+
+
+def test_an_unknown_theoretical_limit_is_said_to_be_unknown() -> None:
+    assert "theoretical limit unknown" in summary_lines(found(), replace(PROFILE, line_rate_bps=None, theoretical_fps=None))[0]
+
+
+@pytest.mark.parametrize(
+    ("limit_fps", "words"), [(2e6, "at or above the maximum of 1,000,000 fps"), (0, "below the minimum of 1,000 fps"), (640_000, "found")]
+)
+def test_the_outcome_is_said_in_words(limit_fps: float, words: str) -> None:
+    assert words in summary_lines(found(limit_fps=limit_fps), PROFILE)[1]
+
+
+def test_a_tester_limit_is_no_throughput() -> None:
+    result = find_throughput(SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=500), ThroughputGoal(max_fps=1e6))
+    lines = summary_lines(result, PROFILE)
+    assert "no throughput" in lines[0]
+    assert "tester limit" in lines[1]
+    assert "Highest load passed: none" in lines[1]
+
+
+def test_deviations_are_told_once_and_short_search_trials_are_none() -> None:
+    """R2544-18, R2544-20: shorter waits deviate; trials within a search may be short."""
+    short, full = golden_trials()[1], golden_trials()[0]
+    trials = [*as_search_trials([short, short, short]), *as_search_trials([full], is_full_length=True)]
+    deviations = collect_deviations(trials, PROFILE)
+    assert [d.requirement for d in deviations] == ["R2544-18"]
+
+
+def test_a_short_final_trial_and_one_way_traffic_are_deviations() -> None:
+    """R2544-20, R2544-15."""
+    result = found(final_duration_s=10.0)
+    requirements = [d.requirement for d in collect_deviations(result.trials, replace(PROFILE, directions=("forward",)))]
+    assert requirements == ["R2544-15", "R2544-20"]
+
+
+def test_the_worst_tester_figures_leave_invalid_trials_out() -> None:
+    figures = WorstTesterFigures.of(golden_trials())
+    assert figures.max_overdue_us == 12.4
+    assert figures.max_poll_gap_us == 41.7
+
+
+def test_every_trial_is_in_the_table_with_verdict_and_reason() -> None:
+    text = shown(trials_table(as_search_trials(golden_trials())))
+    assert text.count("PASS") == 2
+    assert text.count("FAIL") == 2
+    assert text.count("INVALID") == 2
+    assert "298112 frames left more than 100 us late" in text
+
+
+@pytest.mark.parametrize("result", golden_trials(), ids=lambda r: f"{r.trial}-{r.verdict}")
+def test_a_trial_report_shows_all_reasons_and_deviations(result: TrialResult) -> None:
+    text = shown(trial_report(result))
+    assert str(result.verdict) in text
+    assert all(reason.text in text for reason in result.reasons)
+    assert all(deviation.text in text for deviation in result.deviations)
+
+
+def test_the_document_is_json_and_holds_every_trial() -> None:
+    result = found()
+    document = json.loads(json.dumps(throughput_document(result, PROFILE), allow_nan=False))
+    assert document["throughput_fps_per_direction"] == result.throughput_fps
+    assert document["throughput_fps_total"] == 2 * result.throughput_fps  # type: ignore[operator]
+    assert [t["result"]["verdict"] for t in document["trials"]] == [str(t.result.verdict) for t in result.trials]
+
+
+def test_a_suite_shows_one_pair_first_and_compares_many_with_it() -> None:
+    """SEED-02."""
+    one = SuiteEntry(profile=replace(PROFILE, plan=make_plan("gateway_v4", 1)), result=found(limit_fps=300_000), dut_neighbors=2)
+    many = SuiteEntry(profile=PROFILE, result=found(limit_fps=600_000), dut_neighbors=2)
+    rows = shown(suite_table([one, many])).splitlines()
+    first = next(i for i, row in enumerate(rows) if "1 address pair" in row)
+    second = next(i for i, row in enumerate(rows) if "65,534 x 65,534" in row)
+    assert first < second
+    lines = suite_lines([one, many])
+    assert "forwards 2.0" in lines[0]
+    assert any("2, 2" in line for line in lines)
+
+
+def test_a_suite_does_not_compare_what_was_not_found() -> None:
+    """Two searches that ended at the maximum say nothing about each other."""
+    one = SuiteEntry(profile=replace(PROFILE, plan=make_plan("gateway_v4", 1)), result=found(limit_fps=2e6))
+    many = SuiteEntry(profile=PROFILE, result=found(limit_fps=600_000))
+    lines = suite_lines([one, many])
+    assert not any("times what" in line for line in lines)
+    assert any("at or above maximum" in line for line in lines)
+
+
+def test_a_pcap_file_is_read_back_by_another_program(tmp_path: Path) -> None:
+    from scapy.utils import rdpcap
+
+    frames = [bytes([i]) * 60 for i in range(3)]
+    (tmp_path / "a.pcap").write_bytes(make_pcap(frames))
+    assert [bytes(packet) for packet in rdpcap(str(tmp_path / "a.pcap"))] == frames
