@@ -16,8 +16,14 @@ def test_a_lossy_device_does_not_lower_the_ceiling() -> None:
 
 def test_the_ceiling_is_the_first_load_that_the_tester_keeps() -> None:
     ceiling = find_tester_ceiling(SimulatedMeasurer(limit_fps=1, tester_ceiling_fps=700_000), max_fps=1e6, min_fps=1e3, duration_s=1)
-    assert ceiling.rate_fps == 640_000
-    assert len(ceiling.trials) == 5
+    assert ceiling.rate_fps == 700_000
+    assert len(ceiling.trials) == 3
+
+
+def test_a_tester_that_is_only_late_steps_down_by_a_fifth() -> None:
+    ceiling = find_tester_ceiling(SimulatedMeasurer(limit_fps=1, invalid_trials={1, 2, 3}), max_fps=1e6, min_fps=1e3, duration_s=1)
+    assert [trial.intended_fps for trial in ceiling.trials] == [1e6, 1e6, 8e5, 8e5]
+    assert ceiling.rate_fps == 800_000
 
 
 def test_a_tester_that_keeps_no_load_has_no_ceiling() -> None:

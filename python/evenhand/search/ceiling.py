@@ -31,6 +31,7 @@ def find_tester_ceiling(
 ) -> TesterCeiling:
     """Step down from `max_fps` until a trial is valid, whether frames were lost or not. Loads are per direction.
 
+    After `attempts` INVALID trials the next load is a fifth lower, or what was really offered if that is lower still.
     The DUT has no say in it: only INVALID moves the load, and the trials never count as results of the DUT.
     """
     trials: list[TrialResult] = []
@@ -43,5 +44,6 @@ def find_tester_ceiling(
                 on_trial(result)
             if result.is_valid:
                 return TesterCeiling(rate_fps=load_fps, trials=tuple(trials))
-        load_fps = float(int(load_fps * STEP_DOWN))
+        offered_fps = max(result.offered_fps for result in trials[-attempts:])
+        load_fps = float(int(min(load_fps * STEP_DOWN, offered_fps)))
     return TesterCeiling(rate_fps=None, trials=tuple(trials))
