@@ -131,7 +131,9 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         f"Outcome: {describe_outcome(result)}.",
     ]
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
-    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {WorstTesterFigures.of(t.result for t in result.trials)}.")
+    is_any_valid = any(t.result.is_valid for t in result.trials)
+    tester = str(WorstTesterFigures.of(t.result for t in result.trials)) if is_any_valid else "no valid trial, so no figures"
+    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
     lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in collect_deviations(result.trials, profile)]
     return lines
 
