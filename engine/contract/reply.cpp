@@ -98,7 +98,8 @@ Ordered preview(const FramesRequest& r) {
         const auto stream = static_cast<std::uint8_t>(k % r.streams);
         const auto shape = frame::make_template(r.plan, r.frame_size, {.direction = r.direction, .stream = stream, .trial = r.trial}, r.source_mac, r.destination_mac);
         frame::TestFrameSource<V> source{shape, draw, {.first = k, .stride = r.streams}};
-        source.write_next(octets.data(), 0);
+        std::byte* const buffer = octets.data();
+        source.write_next({&buffer, 1}, 0);
         const auto flow = draw.draw(k);
         frames.push_back({{"sequence", k},
                           {"stream", stream},

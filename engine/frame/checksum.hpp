@@ -2,6 +2,7 @@
 // Station 2, frame: the Internet checksum (RFC 1071). Sums are taken in memory order; the sum does not depend on byte order.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,13 +24,11 @@ namespace evenhand::frame {
     return sum;
 }
 
-/// Fold to 16 bits; 0 only if every word was 0.
+/// Fold to 16 bits; 0 only if every word was 0. Added to itself with its halves exchanged, a number has the sum of the halves with the
+/// carry brought round in its upper half.
 [[nodiscard]] constexpr std::uint16_t fold(std::uint64_t sum) noexcept {
-    sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
-    sum = (sum & 0xFFFFU) + (sum >> 16U);
-    sum = (sum & 0xFFFFU) + (sum >> 16U);
-    sum = (sum & 0xFFFFU) + (sum >> 16U);
-    return static_cast<std::uint16_t>(sum);
+    const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32U);
+    return static_cast<std::uint16_t>((half + std::rotl(half, 16)) >> 16U);
 }
 
 /// Checksum field of an IPv4 header, memory order.

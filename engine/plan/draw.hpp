@@ -1,41 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 1, plan: which values frame k has. A pure function of (plan, seed, direction, k): no state, no tables.
+// Station 1, plan: which values frame k has. A pure function of (plan, seed, direction, k): no state, no tables (D3).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "plan/philox.hpp"
 #include "plan/plan.hpp"
 
 namespace evenhand::plan {
 
-/// Philox4x32 with 10 rounds: 128 pseudorandom bits for each (counter, key). Salmon et al., "Parallel random numbers: as easy as
-/// 1, 2, 3", SC 2011; it passes BigCrush, and the authors' known answers are in tests/draw_test.cpp. Chosen because it needs no state
-/// (so any core can draw any frame) and its multiplications fit the vector units of all CPUs we meet.
-[[nodiscard]] std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
-
-/// Flows of `size` frames, as arrays so that the compiler draws them side by side. Values are host-order numbers.
-struct FlowBlock {
-    static constexpr std::size_t size = 32;
-    alignas(64) std::array<std::uint32_t, size> source;            // the 16-bit number in the source address
-    alignas(64) std::array<std::uint32_t, size> destination;       // the same for the destination
-    alignas(64) std::array<std::uint32_t, size> source_port;       // UDP
-    alignas(64) std::array<std::uint32_t, size> destination_port;  // UDP
-};
-
-/// The varying values of one frame.
+/// The varying values of one frame, as host-order numbers below 2^16.
 struct Flow {
-    std::uint32_t source = 0;
-    std::uint32_t destination = 0;
-    std::uint32_t source_port = 0;
-    std::uint32_t destination_port = 0;
+    std::uint32_t source = 0;            // the 16-bit number in the source address
+    std::uint32_t destination = 0;       // the same for the destination
+    std::uint32_t source_port = 0;       // UDP
+    std::uint32_t destination_port = 0;  // UDP
 
     friend bool operator==(const Flow&, const Flow&) = default;
 };
 
+/// Flows of several frames.
+struct FlowBlock {
+    static constexpr std::size_t size = DrawLanes::size;
+    DrawLanes lanes;
+
+    [[nodiscard]] std::uint64_t source(std::size_t j) const noexcept { return lanes.field[0][j]; }
+    [[nodiscard]] std::uint64_t destination(std::size_t j) const noexcept { return lanes.field[1][j]; }
+    [[nodiscard]] std::uint64_t source_port(std::size_t j) const noexcept { return lanes.field[2][j]; }
+    [[nodiscard]] std::uint64_t destination_port(std::size_t j) const noexcept { return lanes.field[3][j]; }
+};
+
 /// Draws the flows of one direction. Every field is drawn independently and exactly uniformly, with replacement
-/// (SEED-40, SEED-41, SEED-43, R4814-01, R4814-04). Copyable; allocates nothing after construction.
+/// (SEED-40, SEED-41, SEED-43, R4814-01, R4814-04). Copyable; allocates nothing.
 class FlowDraw {
    public:
     FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed);
@@ -47,15 +45,12 @@ class FlowDraw {
     void draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept;
 
    private:
-    struct Field {
-        FieldRange range;
-        std::uint32_t threshold = 0;  // draws whose low product is below it would be biased: 2^32 mod count
-    };
-    [[nodiscard]] std::uint32_t draw_field(std::size_t field, std::uint64_t k, std::uint32_t attempt) const noexcept;
-    [[nodiscard]] std::uint32_t redraw(std::size_t field, std::uint64_t k) const noexcept;
+    [[nodiscard]] std::uint32_t draw_field(std::size_t field, std::uint64_t k) const noexcept;
 
-    std::array<Field, 4> fields_;  // source, destination, source port, destination port
-    std::array<std::uint32_t, 2> key_;
+    DrawBounds bounds_;
+    std::array<Mode, drawn_fields> modes_{};
+    bool all_pseudorandom_ = true;
+    PhiloxKey key_;
     std::uint32_t direction_;
 };
 

@@ -65,12 +65,14 @@ class Receiver {
 
     void disarm() noexcept { expectation_.trial = 0; }
 
+    /// `now` is of this turn of the worker's loop; frames that have come are given a time read after receive(), since a time read
+    /// before could lie before the sending of a frame that came in between.
     template <class Clock>
-    void turn(Clock& clock) noexcept {
+    void turn(Ticks now, Clock& clock) noexcept {
         const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
-        // After receive(): read before it, the time could lie before the sending of a frame that came in between.
-        const Ticks now = clock.now();
+        if (n != 0) now = clock.now();
         if (expectation_.trial != 0) note_gap(now);
+        if (n == 0) return;
         unsigned kept = 0;
         for (unsigned i = 0; i < n; ++i) {
             typename Port::Frame* const frame = frames_[i];

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "pace/schedule.hpp"
 #include "tally/tally.hpp"
@@ -28,9 +29,9 @@ concept TxPort = requires(P port, unsigned queue, typename P::Frame** frames, ty
 
 /// What is sent. A new traffic shape is a new source, never a second loop.
 template <class S>
-concept FrameSource = requires(S source, std::byte* frame, Ticks now) {
+concept FrameSource = requires(S source, std::span<std::byte* const> frames, Ticks now) {
     { source.frame_octets() } noexcept -> std::same_as<std::size_t>;
-    { source.write_next(frame, now) } noexcept;
+    { source.write_next(frames, now) } noexcept;  // the next frames of the stream, one into each buffer
 };
 
 constexpr unsigned burst_size = 32;  // smaller costs rate (bench/sender), larger costs pacing
@@ -55,10 +56,12 @@ class Sender {
                 ++tally_.refusals;
                 return true;
             }
+            std::array<std::byte*, burst_size> octets;
             for (unsigned i = 0; i < pending_; ++i) {
                 Port::set_length(burst_[i], source_.frame_octets());
-                source_.write_next(Port::octets(burst_[i]), now);
+                octets[i] = Port::octets(burst_[i]);
             }
+            source_.write_next(std::span{octets}.first(pending_), now);
             written_ += pending_;
             first_ = 0;
             tally_.largest_burst = std::max<std::uint64_t>(tally_.largest_burst, pending_);

@@ -55,7 +55,7 @@ void Worker::live() {
 
 void Worker::idle_turn() {
     pace::TickClock clock;
-    for (auto& receiver : receivers_) receiver.turn(clock);
+    for (auto& receiver : receivers_) receiver.turn(clock.now(), clock);
     for (auto& outlet : outlets_) {
         outlet->port->flush_answers();
         if (outlet->question_wanted.exchange(false, std::memory_order_acquire)) {
@@ -73,13 +73,17 @@ void Worker::run_trial(WorkerTrial& trial) noexcept {
 
 template <class Senders>
 void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
-    // Everything that is not sending or receiving is looked at once in so many turns: about every 50 us when idle.
-    constexpr int turns_between_looks = 512;
+    // What is not sending or receiving is looked at once in so many turns: answers every few microseconds, the rest ten times rarer.
+    constexpr int turns_between_answers = 32;
+    constexpr int answers_between_looks = 16;
     pace::TickClock clock;
     do {
-        for (int i = 0; i < turns_between_looks; ++i) {
-            for (auto& sender : senders) sender.turn(clock.now());
-            for (auto& receiver : receivers_) receiver.turn(clock);
+        for (int i = 0; i < answers_between_looks; ++i) {
+            for (int j = 0; j < turns_between_answers; ++j) {
+                const Ticks now = clock.now();
+                for (auto& sender : senders) sender.turn(now);
+                for (auto& receiver : receivers_) receiver.turn(now, clock);
+            }
             for (auto& outlet : outlets_) outlet->port->flush_answers();
         }
         std::uint64_t sent = 0;

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the self-measurements share: an engine on software ports, testpmd beside it, and where results go."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evenhand.plan import AddressPlan
+from evenhand.series.host_facts import read_host_facts
+from evenhand.trial.engine_session import EngineSession
+from evenhand.trial.find_engine import find_engine
+
+RESULTS = Path(__file__).parent / "results"
+NO_WAITS = {"after_routing_s": 0, "after_learning_s": 0, "residual_s": 0.2, "restabilize_s": 0}
+NOBODY = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+"""DUT MACs for ports behind which nobody answers."""
+
+
+@contextmanager
+def opened(
+    plan: AddressPlan, left: str, right: str, workers: list[dict[str, Any]], *, dut_macs: tuple[str, str] | None = NOBODY
+) -> Iterator[EngineSession]:
+    """An engine with both ports open; without `dut_macs` it resolves them."""
+    with EngineSession([find_engine()]) as session:
+        ports: dict[str, dict[str, Any]] = {"left": {"device": left}, "right": {"device": right}}
+        if dut_macs:
+            for side, mac in zip(("left", "right"), dut_macs, strict=True):
+                ports[side]["dut_mac"] = mac
+        session.request(
+            "open", ports=ports, workers=workers, plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=1
+        )
+        if dut_macs is None:
+            session.request("resolve")
+        yield session
+
+
+def trial(session: EngineSession, rate_fps: float, duration_s: float, *, number: int = 1, directions: tuple[str, ...] = ("forward",)) -> dict[str, Any]:
+    """One trial without the waits of RFC 2544; its document."""
+    return session.request("trial", trial=number, rate_fps=rate_fps, duration_s=duration_s, directions=list(directions), waits=NO_WAITS)
+
+
+@contextmanager
+def testpmd(cpu: int, devices: list[str], options: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """dpdk-testpmd without hugepages, forwarding on `cpu` from the start; its commands go to stdin."""
+    arguments = ["dpdk-testpmd", "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=bench-{time.monotonic_ns()}", "--no-pci", "--no-telemetry"]
+    arguments += [f"--lcores=0@0,1@{cpu}", *[f"--vdev={d}" for d in devices], "--", "-i", "--auto-start", "--total-num-mbufs=32768", "--nb-cores=1", *options]
+    process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def txonly_fps(cpu: int, device: str, seconds: float) -> float:
+    """What testpmd sends there: every frame alike, bursts of 32. It takes the rate itself, between two looks."""
+    with testpmd(cpu, [device], ["--forward-mode=txonly", "--burst=32"]) as process:
+        assert process.stdin is not None
+        time.sleep(2)
+        for command in ("show port stats 0", "show port stats 0", "quit"):
+            process.stdin.write(command + "\n")
+            time.sleep(seconds)
+        text, _ = process.communicate(timeout=30)
+        return float(re.findall(r"Tx-pps:\s+(\d+)", text)[1])
+
+
+def spread(values: list[float]) -> dict[str, Any]:
+    """Median, least, most and all: a noisy host must show."""
+    return {"median": statistics.median(values), "min": min(values), "max": max(values), "all": values}
+
+
+def record(name: str, document: dict[str, Any]) -> None:
+    """Write bench/results/NAME.json with the host's facts, and say the main figures."""
+    RESULTS.mkdir(exist_ok=True)
+    whole = {"name": name, "at": datetime.now(UTC).isoformat(timespec="seconds"), "host": read_host_facts(), **document}
+    (RESULTS / f"{name}.json").write_text(json.dumps(whole, indent=2, default=str) + "\n")
+    print(f"recorded bench/results/{name}.json")

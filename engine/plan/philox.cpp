@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/philox.hpp"
+
+#include <string_view>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace evenhand::plan {
+namespace {
+
+constexpr std::uint32_t multiplier_0 = 0xD2511F53;
+constexpr std::uint32_t multiplier_1 = 0xCD9E8D57;
+constexpr std::uint32_t weyl_0 = 0x9E3779B9;
+constexpr std::uint32_t weyl_1 = 0xBB67AE85;
+constexpr int rounds = 10;
+
+bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+    bool biased = false;
+    for (std::size_t j = 0; j < DrawLanes::size; ++j) {
+        const std::uint64_t k = first + j * stride;
+        const auto drawn = philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream, 0}, key);
+        for (std::size_t i = 0; i < drawn_fields; ++i) {
+            const std::uint64_t product = std::uint64_t{drawn[i]} * bounds.count[i];
+            lanes.field[i][j] = bounds.first[i] + (product >> 32U);
+            biased = biased || static_cast<std::uint32_t>(product) < bounds.threshold[i];
+        }
+    }
+    return biased;
+}
+
+#if defined(__x86_64__)
+// 32-bit words stand in 64-bit elements: the vector multiplication reads the low halves only, so the rubbish that the
+// shorter operations leave in the high halves does no harm, and nothing needs to be shuffled. Several vectors go through the
+// rounds together, because one alone would wait for its multiplications.
+
+__attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+    constexpr std::size_t width = 4;
+    constexpr std::size_t together = 2;
+    const __m256i m0 = _mm256_set1_epi64x(multiplier_0);
+    const __m256i m1 = _mm256_set1_epi64x(multiplier_1);
+    const __m256i low = _mm256_set1_epi64x(0xFFFFFFFF);
+    __m256i biased = _mm256_setzero_si256();
+    for (std::size_t at = 0; at < DrawLanes::size; at += width * together) {
+        __m256i w[drawn_fields][together];
+        for (std::size_t v = 0; v < together; ++v) {
+            const std::uint64_t k = first + (at + v * width) * stride;
+            w[0][v] = _mm256_set_epi64x(static_cast<long long>(k + 3 * stride), static_cast<long long>(k + 2 * stride), static_cast<long long>(k + stride), static_cast<long long>(k));
+            w[1][v] = _mm256_srli_epi64(w[0][v], 32);
+            w[2][v] = _mm256_set1_epi64x(stream);
+            w[3][v] = _mm256_setzero_si256();
+        }
+        auto round_key = key;
+        for (int round = 0; round < rounds; ++round, round_key[0] += weyl_0, round_key[1] += weyl_1) {
+            const __m256i k0 = _mm256_set1_epi64x(round_key[0]);
+            const __m256i k1 = _mm256_set1_epi64x(round_key[1]);
+            for (std::size_t v = 0; v < together; ++v) {
+                const __m256i p0 = _mm256_mul_epu32(w[0][v], m0);
+                const __m256i p1 = _mm256_mul_epu32(w[2][v], m1);
+                w[0][v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), w[1][v]), k0);
+                w[2][v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), w[3][v]), k1);
+                w[1][v] = p1;
+                w[3][v] = p0;
+            }
+        }
+        for (std::size_t i = 0; i < drawn_fields; ++i) {
+            const __m256i threshold = _mm256_set1_epi64x(bounds.threshold[i]);
+            for (std::size_t v = 0; v < together; ++v) {
+                const __m256i product = _mm256_mul_epu32(w[i][v], _mm256_set1_epi64x(bounds.count[i]));
+                biased = _mm256_or_si256(biased, _mm256_cmpgt_epi64(threshold, _mm256_and_si256(product, low)));
+                _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at + v * width]), _mm256_add_epi64(_mm256_srli_epi64(product, 32), _mm256_set1_epi64x(bounds.first[i])));
+            }
+        }
+    }
+    return _mm256_testz_si256(biased, biased) == 0;
+}
+
+__attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+    constexpr std::size_t width = 8;
+    constexpr std::size_t together = DrawLanes::size / width;
+    constexpr int xor_of_three = 0x96;
+    const __m512i m0 = _mm512_set1_epi64(multiplier_0);
+    const __m512i m1 = _mm512_set1_epi64(multiplier_1);
+    const __m512i low = _mm512_set1_epi64(0xFFFFFFFF);
+    const auto s = static_cast<long long>(stride);
+    const __m512i steps = _mm512_set_epi64(7 * s, 6 * s, 5 * s, 4 * s, 3 * s, 2 * s, s, 0);
+    __mmask8 biased = 0;
+    __m512i w[drawn_fields][together];
+    for (std::size_t v = 0; v < together; ++v) {
+        w[0][v] = _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(first + v * width * stride)), steps);
+        w[1][v] = _mm512_srli_epi64(w[0][v], 32);
+        w[2][v] = _mm512_set1_epi64(stream);
+        w[3][v] = _mm512_setzero_si512();
+    }
+    for (int round = 0; round < rounds; ++round, key[0] += weyl_0, key[1] += weyl_1) {
+        const __m512i k0 = _mm512_set1_epi64(key[0]);
+        const __m512i k1 = _mm512_set1_epi64(key[1]);
+        for (std::size_t v = 0; v < together; ++v) {
+            const __m512i p0 = _mm512_mul_epu32(w[0][v], m0);
+            const __m512i p1 = _mm512_mul_epu32(w[2][v], m1);
+            w[0][v] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p1, 32), w[1][v], k0, xor_of_three);
+            w[2][v] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p0, 32), w[3][v], k1, xor_of_three);
+            w[1][v] = p1;
+            w[3][v] = p0;
+        }
+    }
+    for (std::size_t i = 0; i < drawn_fields; ++i) {
+        const __m512i threshold = _mm512_set1_epi64(bounds.threshold[i]);
+        for (std::size_t v = 0; v < together; ++v) {
+            const __m512i product = _mm512_mul_epu32(w[i][v], _mm512_set1_epi64(bounds.count[i]));
+            biased = static_cast<__mmask8>(biased | _mm512_cmplt_epu64_mask(_mm512_and_si512(product, low), threshold));
+            _mm512_store_si512(&lanes.field[i][v * width], _mm512_add_epi64(_mm512_srli_epi64(product, 32), _mm512_set1_epi64(bounds.first[i])));
+        }
+    }
+    return biased != 0;
+}
+#endif
+
+DrawVariant widest() noexcept {
+    for (const char* const name : {"avx512", "avx2"}) {
+        if (const auto variant = draw_variant(name); variant != nullptr) return variant;
+    }
+    return draw_plain;
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, PhiloxKey key) noexcept {
+    for (int round = 0; round < rounds; ++round) {
+        const std::uint64_t product_0 = std::uint64_t{multiplier_0} * c[0];
+        const std::uint64_t product_1 = std::uint64_t{multiplier_1} * c[2];
+        c = {static_cast<std::uint32_t>(product_1 >> 32U) ^ c[1] ^ key[0], static_cast<std::uint32_t>(product_1),
+             static_cast<std::uint32_t>(product_0 >> 32U) ^ c[3] ^ key[1], static_cast<std::uint32_t>(product_0)};
+        key[0] += weyl_0;
+        key[1] += weyl_1;
+    }
+    return c;
+}
+
+DrawVariant draw_variant(const char* name) noexcept {
+    const std::string_view wanted{name};
+#if defined(__x86_64__)
+    if (wanted == "avx512" && __builtin_cpu_supports("avx512f") != 0) return draw_avx512;
+    if (wanted == "avx2" && __builtin_cpu_supports("avx2") != 0) return draw_avx2;
+#endif
+    return wanted == "plain" ? draw_plain : nullptr;
+}
+
+bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+    static const DrawVariant variant = widest();
+    return variant(first, stride, stream, key, bounds, lanes);
+}
+
+}  // namespace evenhand::plan

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 1, plan: the counter-based generator behind every draw, one frame at a time and many side by side.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace evenhand::plan {
+
+using PhiloxKey = std::array<std::uint32_t, 2>;
+
+/// Philox4x32 with 10 rounds: 128 pseudorandom bits for each (counter, key). Salmon et al., "Parallel random numbers: as easy as
+/// 1, 2, 3", SC 2011; it passes BigCrush, and the authors' known answers are in tests/draw_test.cpp. Chosen because it needs no state
+/// (so any core can draw any frame) and its multiplications fit the vector units of all CPUs we meet.
+[[nodiscard]] std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, PhiloxKey key) noexcept;
+
+constexpr std::size_t drawn_fields = 4;
+
+/// Ranges of the four drawn numbers: first .. first + count - 1.
+struct DrawBounds {
+    std::array<std::uint32_t, drawn_fields> first{};
+    std::array<std::uint32_t, drawn_fields> count{1, 1, 1, 1};
+    std::array<std::uint32_t, drawn_fields> threshold{};  // 2^32 mod count
+
+    void set(std::size_t field, std::uint32_t from, std::uint32_t n) noexcept {
+        first[field] = from;
+        count[field] = n;
+        threshold[field] = (0U - n) % n;
+    }
+};
+
+/// Numbers of many counters, by field.
+struct DrawLanes {
+    static constexpr std::size_t size = 32;
+    using Values = std::array<std::uint64_t, size>;
+    alignas(64) std::array<Values, drawn_fields> field;
+};
+
+/// Draws for the counters first, first + stride, ...: lanes.field[i][j] is the high half of (word i of philox4x32({k low, k high, stream, 0})
+/// times count i), plus first i. That is uniform but for draws whose low half is below the threshold (Lemire's method): returns
+/// true if there was one among the lanes; the caller draws that anew. Uses the widest vector unit; the results are the same on all.
+[[nodiscard]] bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept;
+
+using DrawVariant = bool (*)(std::uint64_t, std::uint64_t, std::uint32_t, PhiloxKey, const DrawBounds&, DrawLanes&) noexcept;
+
+/// The variants "plain", "avx2", "avx512", for tests; null if this CPU cannot.
+[[nodiscard]] DrawVariant draw_variant(const char* name) noexcept;
+
+}  // namespace evenhand::plan

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 1: SEED-40, SEED-41, SEED-42, SEED-43, SEED-44, R4814-01 .. R4814-04.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "plan/draw.hpp"
+#include "plans.hpp"
+
+using namespace evenhand;
+using plan::Direction;
+using plan::FlowBlock;
+using plan::FlowDraw;
+using tests::gateway_v4;
+using tests::gateway_v6;
+
+namespace {
+
+/// Chi-square of `counts` against an even spread, as a normal deviate (Wilson and Hilferty): beyond 5 is one in three million.
+double deviate(const std::vector<std::uint64_t>& counts, std::uint64_t draws) {
+    const double expected = static_cast<double>(draws) / static_cast<double>(counts.size());
+    double chi_square = 0;
+    for (const auto count : counts) chi_square += (static_cast<double>(count) - expected) * (static_cast<double>(count) - expected) / expected;
+    const double freedom = static_cast<double>(counts.size() - 1);
+    return (std::cbrt(chi_square / freedom) - (1 - 2 / (9 * freedom))) / std::sqrt(2 / (9 * freedom));
+}
+
+}  // namespace
+
+TEST_CASE("philox4x32 gives the known answers of its authors") {
+    // Random123 1.14, tests/kat_vectors: counter, key, result.
+    CHECK(plan::philox4x32({0, 0, 0, 0}, {0, 0}) == std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+    CHECK(plan::philox4x32({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U}) == std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+    CHECK(plan::philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+          std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("every vector unit draws the same numbers") {
+    const bool same = rc::check("plain, avx2 and avx512 agree", [](std::uint64_t first, std::uint16_t stride, std::uint32_t stream, plan::PhiloxKey key) {
+        plan::DrawBounds bounds;
+        for (std::size_t i = 0; i < plan::drawn_fields; ++i) {
+            const auto count = *rc::gen::inRange<std::uint32_t>(1, 65537);
+            bounds.set(i, *rc::gen::inRange<std::uint32_t>(0, 65537 - count), count);
+        }
+        plan::DrawLanes expected{};
+        const bool biased = plan::draw_variant("plain")(first, stride, stream, key, bounds, expected);
+        for (const char* const name : {"avx2", "avx512"}) {
+            const auto variant = plan::draw_variant(name);
+            if (variant == nullptr) continue;
+            plan::DrawLanes lanes{};
+            RC_ASSERT(variant(first, stride, stream, key, bounds, lanes) == biased);
+            RC_ASSERT(lanes.field == expected.field);
+        }
+    });
+    CHECK(same);
+}
+
+TEST_CASE("a block holds the flows of its frames, in every mode") {
+    const bool same = rc::check("draw_block equals draw", [](std::uint64_t seed, std::uint32_t first, bool reverse) {
+        auto p = gateway_v4(*rc::gen::inRange<std::uint32_t>(1, 65535));
+        p.left.hosts.host.mode = *rc::gen::element(plan::Mode::pseudorandom, plan::Mode::fixed, plan::Mode::increment, plan::Mode::decrement);
+        p.source_ports.mode = *rc::gen::element(plan::Mode::pseudorandom, plan::Mode::fixed, plan::Mode::increment, plan::Mode::decrement);
+        const auto stride = *rc::gen::inRange<std::uint64_t>(1, 129);
+        const FlowDraw draw{p, reverse ? Direction::reverse : Direction::forward, seed};
+        FlowBlock block;
+        draw.draw_block(first, stride, block);
+        for (std::size_t j = 0; j < FlowBlock::size; ++j) {
+            const plan::Flow flow{static_cast<std::uint32_t>(block.source(j)), static_cast<std::uint32_t>(block.destination(j)), static_cast<std::uint32_t>(block.source_port(j)),
+                                  static_cast<std::uint32_t>(block.destination_port(j))};
+            RC_ASSERT(flow == draw.draw(first + j * stride));
+        }
+    });
+    CHECK(same);
+}
+
+TEST_CASE("draws that would be biased are drawn again") {
+    // 2^32 mod 49151 = 37890 of 2^32 draws are biased for the destination port: about one in 113,000.
+    const FlowDraw draw{gateway_v4(), Direction::forward, 1};
+    FlowBlock block;
+    for (std::uint64_t k = 0; k < 32 * 40'000; k += FlowBlock::size) {
+        draw.draw_block(k, 1, block);
+        for (std::size_t j = 0; j < FlowBlock::size; ++j) REQUIRE(block.destination_port(j) == draw.draw(k + j).destination_port);
+    }
+}
+
+TEST_CASE("every field is uniform over its range, for ranges that are no power of two") {
+    for (const auto& p : {gateway_v4(253), gateway_v4(65533), gateway_v4(65534), gateway_v6(65536)}) {
+        const FlowDraw draw{p, Direction::reverse, 20261121};
+        const auto& from = p.right.hosts.host;
+        const auto& to = p.left.hosts.host;
+        std::array counts{std::vector<std::uint64_t>(from.count), std::vector<std::uint64_t>(to.count), std::vector<std::uint64_t>(p.source_ports.count), std::vector<std::uint64_t>(p.destination_ports.count)};
+        constexpr std::uint64_t draws = 32 * 65536;  // 32 for each of 65,536 values
+        FlowBlock block;
+        for (std::uint64_t k = 0; k < draws; k += FlowBlock::size) {
+            draw.draw_block(k, 1, block);
+            for (std::size_t j = 0; j < FlowBlock::size; ++j) {
+                ++counts[0].at(block.source(j) - from.first);
+                ++counts[1].at(block.destination(j) - to.first);
+                ++counts[2].at(block.source_port(j) - p.source_ports.first);
+                ++counts[3].at(block.destination_port(j) - p.destination_ports.first);
+            }
+        }
+        for (const auto& c : counts) CHECK(std::abs(deviate(c, draws)) < 5);
+    }
+}
+
+TEST_CASE("the uniformity test would see a generator of 15 bits") {
+    std::vector<std::uint64_t> counts(65534);
+    std::uint32_t state = 1;
+    constexpr std::uint64_t draws = 32 * 65536;
+    for (std::uint64_t k = 0; k < draws; ++k) {
+        state = 214013U * state + 2531011U;
+        const std::uint32_t high = state >> 16U & 0x7FFFU;
+        state = 214013U * state + 2531011U;
+        ++counts[((high << 16U) + (state >> 16U & 0x7FFFU)) % counts.size()];
+    }
+    CHECK(std::abs(deviate(counts, draws)) > 50);
+}
+
+TEST_CASE("source and destination are not tied: all pairs of 16 hosts occur equally often") {
+    const FlowDraw draw{gateway_v4(16), Direction::forward, 3};
+    std::vector<std::uint64_t> pairs(256);
+    constexpr std::uint64_t draws = 256 * 1000;
+    for (std::uint64_t k = 0; k < draws; ++k) {
+        const auto flow = draw.draw(k);
+        ++pairs[(flow.source - 1) * 16 + flow.destination - 1];
+    }
+    CHECK(std::abs(deviate(pairs, draws)) < 5);
+}
+
+TEST_CASE("directions, seeds and streams") {
+    const FlowDraw forward{gateway_v4(), Direction::forward, 7};
+    SUBCASE("the same seed draws the same flows") { CHECK(forward.draw(123456789) == FlowDraw{gateway_v4(), Direction::forward, 7}.draw(123456789)); }
+    SUBCASE("other seeds and the other direction draw others") {
+        const FlowDraw reverse{gateway_v4(), Direction::reverse, 7};
+        const FlowDraw other{gateway_v4(), Direction::forward, 8};
+        int same = 0;
+        for (std::uint64_t k = 0; k < 1000; ++k) same += static_cast<int>(forward.draw(k) == reverse.draw(k)) + static_cast<int>(forward.draw(k) == other.draw(k));
+        CHECK(same == 0);
+    }
+    SUBCASE("one host is always that host, and a fixed port always that port") {
+        auto p = gateway_v6(1);
+        p.source_ports = {.first = 49184, .count = 1, .mode = plan::Mode::fixed};
+        p.destination_ports = {.first = 7, .count = 1000, .mode = plan::Mode::fixed};
+        const FlowDraw draw{p, Direction::forward, 9};
+        for (std::uint64_t k = 0; k < 100; ++k) CHECK(draw.draw(k) == plan::Flow{0, 0, 49184, 7});
+    }
+    SUBCASE("increment and decrement go round") {
+        auto p = gateway_v4(3);
+        p.left.hosts.host.mode = plan::Mode::increment;
+        p.right.hosts.host.mode = plan::Mode::decrement;
+        const FlowDraw draw{p, Direction::forward, 9};
+        CHECK(draw.draw(0).source == 1);
+        CHECK(draw.draw(2).source == 3);
+        CHECK(draw.draw(3).source == 1);
+        CHECK(draw.draw(0).destination == 3);
+        CHECK(draw.draw(3).destination == 3);
+    }
+}
