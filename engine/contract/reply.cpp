@@ -195,6 +195,7 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
                       {"offered_tolerance", r.limits.offered_tolerance},
                       {"overdue_after_us", r.limits.overdue_after_us},
                       {"overdue_tolerance", r.limits.overdue_tolerance},
+      {"longest_overdue_us", r.limits.longest_overdue_us},
                       {"clock_ppm", r.limits.clock_ppm}}},
                     {"deviations", deviations},
                     {"phases", phases},

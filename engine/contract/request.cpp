@@ -186,6 +186,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
         if (limits.has("offered_tolerance")) trial.limits.offered_tolerance = limits.number("offered_tolerance", 0, 0.1, true);
         if (limits.has("overdue_after_us")) trial.limits.overdue_after_us = limits.number("overdue_after_us", 0, any_number, true);
         if (limits.has("overdue_tolerance")) trial.limits.overdue_tolerance = limits.number("overdue_tolerance", 0, 1, true);
+        if (limits.has("longest_overdue_us")) trial.limits.longest_overdue_us = limits.number("longest_overdue_us", 0, any_number, true);
         if (limits.has("clock_ppm")) trial.limits.clock_ppm = limits.number("clock_ppm", 0, any_number, true);
         limits.finish();
     }

@@ -13,15 +13,24 @@ namespace evenhand::frame {
 /// Sum of the 16-bit words of `octets` octets, not folded. 2^16 = 1 modulo 65535, so wider words may be added as they are.
 /// `octets` may be odd: a zero octet follows then.
 [[nodiscard]] inline std::uint64_t sum_octets(const std::byte* at, std::size_t octets) noexcept {
-    std::uint64_t sum = 0;
-    for (; octets >= 4; at += 4, octets -= 4) sum += load<std::uint32_t>(at);
-    if (octets >= 2) {
-        sum += load<std::uint16_t>(at);
-        at += 2;
-        octets -= 2;
+    // Two sums side by side: one alone would wait for itself.
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+    for (; octets >= 8; at += 8, octets -= 8) {
+        const auto eight = load<std::uint64_t>(at);
+        low += eight & 0xFFFFFFFFU;
+        high += eight >> 32U;
     }
-    if (octets != 0) sum += static_cast<std::uint8_t>(*at);
-    return sum;
+    if ((octets & 4U) != 0) {
+        low += load<std::uint32_t>(at);
+        at += 4;
+    }
+    if ((octets & 2U) != 0) {
+        high += load<std::uint16_t>(at);
+        at += 2;
+    }
+    if ((octets & 1U) != 0) low += static_cast<std::uint8_t>(*at);
+    return low + high;
 }
 
 /// Fold to 16 bits; 0 only if every word was 0. Added to itself with its halves exchanged, a number has the sum of the halves with the

@@ -5,11 +5,13 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "fault.hpp"
@@ -17,6 +19,8 @@
 
 namespace evenhand::port {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr unsigned pool_cache = 256;
 constexpr unsigned least_receive_buffers = 16383;  // net_af_xdp wants some 8k for its rings alone
@@ -47,11 +51,21 @@ unsigned ring_frames(const std::string& driver, const std::string& device, unsig
 }
 
 [[noreturn]] void refuse(const PortOptions& options, int error, const std::string& what, const std::string& next) {
-    const int code = error < 0 ? -error : error;
+    // Drivers return -1 for want of a better number, which reads as EPERM: believe it only where it can be true.
+    const int code = (error < 0 ? -error : error) == EPERM && geteuid() == 0 ? 0 : std::abs(error);
     const bool denied = code == EPERM || code == EACCES;
     throw Fault{denied ? FaultCode::no_permission : FaultCode::no_device, fmt::format("{}: {} ({})", options.device, what, code == 0 ? "no reason given" : rte_strerror(code)),
                 options.where, denied ? "Run as root, or give the program the rights that the device needs." : next};
 }
+
+class Deadline {
+   public:
+    explicit Deadline(double seconds) : at_{std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>{seconds})} {}
+    [[nodiscard]] bool has_passed() const { return std::chrono::steady_clock::now() > at_; }
+
+   private:
+    std::chrono::steady_clock::time_point at_;
+};
 
 void require(const PortOptions& options, int result, const std::string& what) {
     if (result < 0) refuse(options, result, what, "DPDK's own words are on stderr.");
@@ -140,7 +154,7 @@ void DpdkPort::start() {
     for (std::uint16_t queue = 0; queue < transmit_queues; ++queue) {
         require(options_, rte_eth_tx_queue_setup(id_, queue, transmit_descriptors, socket, nullptr), fmt::format("transmit queue {} cannot be set up", queue));
     }
-    require(options_, rte_eth_dev_start(id_), "the device cannot be started");
+    start_device();
     started_ = true;
     // Solicitations come to 256 multicast groups, and the tester's MAC may be another than the port's. Where the
     // device has no such mode, it hears everything anyway.
@@ -149,14 +163,29 @@ void DpdkPort::start() {
     transmit_ring_frames_ = ring_frames(driver_, options_.device, transmit_descriptors);
 }
 
+void DpdkPort::start_device() const {
+    const Deadline deadline{options_.link_timeout_s};
+    int result = rte_eth_dev_start(id_);
+    while (result != 0 && driver_ == "net_memif" && !deadline.has_passed()) {
+        std::this_thread::sleep_for(100ms);
+        result = rte_eth_dev_start(id_);
+    }
+    if (result != 0) refuse(options_, result, "the device cannot be started", driver_ == "net_memif" ? "Start the other end of the memif first." : "DPDK's own words are on stderr.");
+}
+
 void DpdkPort::wait_for_link() const {
-    using namespace std::chrono_literals;
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::duration<double>{options_.link_timeout_s};
-    while (!is_link_up()) {
-        if (std::chrono::steady_clock::now() > give_up) {
+    const Deadline deadline{options_.link_timeout_s};
+    for (int tries = 1; !is_link_up(); ++tries) {
+        if (deadline.has_passed()) {
             refuse(options_, ENOLINK, fmt::format("no link within {} s", options_.link_timeout_s), "Check the cable, or start the other end of the memif first.");
         }
         std::this_thread::sleep_for(10ms);
+        // A memif client connects when it is started and only then: a server that was not ready yet has sent it away.
+        constexpr int tries_a_second = 100;
+        if (tries % tries_a_second == 0 && driver_ == "net_memif" && options_.device.find("role=client") != std::string::npos) {
+            (void)rte_eth_dev_stop(id_);
+            start_device();
+        }
     }
 }
 

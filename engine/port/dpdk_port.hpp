@@ -90,6 +90,7 @@ class DpdkPort {
     void probe();
     void make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer);
     void start();
+    void start_device() const;
     void send_answers() noexcept;
     void close() noexcept;
 

@@ -18,7 +18,8 @@ struct Limits {
     double loss_ratio = 0;            // largest trial loss ratio that passes
     double offered_tolerance = 1e-4;  // of rate or sending time (R2544-39)
     double overdue_after_us = 100;    // a frame that leaves later is overdue
-    double overdue_tolerance = 1e-3;  // share of overdue frames beyond which the load was not constant
+    double overdue_tolerance = 0.01;  // share of overdue frames beyond which the load was not constant
+    double longest_overdue_us = 1e5;  // and how late no frame may leave
     double clock_ppm = 100;
 };
 

@@ -27,9 +27,9 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
              d.offered_frames, d.offered_fps, d.intended_frames, result.intended_fps, 100 * error, 100 * limits.offered_tolerance);
         if (d.refusals != 0) note(reasons, "port_refused", "{}: the port refused frames {} times: the other side pushes back", name_of(d.direction), d.refusals);
     }
-    if (static_cast<double>(d.overdue_frames) > limits.overdue_tolerance * static_cast<double>(d.intended_frames)) {
-        note(reasons, "sender_overdue", "{}: {} frames left more than {:.0f} us after they were due, the worst {:.0f} us (limit {:.3f} % of the frames)",
-             name_of(d.direction), d.overdue_frames, limits.overdue_after_us, d.max_overdue_us, 100 * limits.overdue_tolerance);
+    if (static_cast<double>(d.overdue_frames) > limits.overdue_tolerance * static_cast<double>(d.intended_frames) || d.max_overdue_us > limits.longest_overdue_us) {
+        note(reasons, "sender_overdue", "{}: {} of {} frames left more than {:.0f} us after they were due, the worst {:.0f} us (limits: {:g} % of the frames, {:.0f} us)",
+             name_of(d.direction), d.overdue_frames, d.intended_frames, limits.overdue_after_us, d.max_overdue_us, 100 * limits.overdue_tolerance, limits.longest_overdue_us);
     }
     const auto& port = result.ports[static_cast<std::size_t>(plan::sending_side(d.direction))];
     const std::uint64_t transmitted = port.after.transmitted_frames - port.before.transmitted_frames;
