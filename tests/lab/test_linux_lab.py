@@ -20,8 +20,8 @@ LAB = LinuxLab(name="linux", plan="gateway_v4", ip_version=4, dut_cpu=0, tester_
 
 
 def test_device_strings_name_the_testers_ends() -> None:
-    assert LAB.left_device == "net_af_xdp0,iface=ehtl-linux,start_queue=0,queue_count=1,force_copy=1"
-    assert LAB.right_device == "net_af_xdp1,iface=ehtr-linux,start_queue=0,queue_count=1,force_copy=1"
+    assert LAB.left_device == "net_af_xdp0,iface=ehtl-linux,start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
+    assert LAB.right_device == "net_af_xdp1,iface=ehtr-linux,start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
     assert LAB.device("right", "af_packet") == "net_af_packet1,iface=ehtr-linux"
 
 

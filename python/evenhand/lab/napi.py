@@ -11,6 +11,9 @@ from pathlib import Path
 
 from evenhand.errors import HostError
 
+MOST_URGENT = -20
+"""Nice value of the DUT's threads."""
+
 
 def pin_napi(interface: str, cpu: int) -> None:
     """Give the interface NAPI threads and pin them to `cpu`. Call inside the interface's namespace.
@@ -38,6 +41,8 @@ def pin_napi(interface: str, cpu: int) -> None:
     for thread in threads:
         try:
             os.sched_setaffinity(thread, {cpu})
+            # The DUT should lose frames for want of speed, not because the host's housekeeping ran instead.
+            os.setpriority(os.PRIO_PROCESS, thread, MOST_URGENT)
         except OSError as error:
             raise HostError(
                 f"NAPI thread {thread} cannot be pinned to CPU {cpu}: {error.strerror}",

@@ -62,6 +62,10 @@ class Limits:
     offered_tolerance: float = 0.0001
     """R2544-39."""
     overdue_after_us: float = 100.0
+    """A frame that leaves later than this after its time is overdue: it comes to the device as part of a burst."""
+    overdue_tolerance: float = 0.01
+    """Share of overdue frames that a valid trial may have; why some may be, docs/explanation/validity.md tells."""
+    longest_overdue_us: float = 100_000.0
     clock_ppm: float = 100.0
 
     def to_contract(self) -> dict[str, float]:
@@ -69,6 +73,8 @@ class Limits:
             "loss_ratio": self.loss_ratio,
             "offered_tolerance": self.offered_tolerance,
             "overdue_after_us": self.overdue_after_us,
+            "overdue_tolerance": self.overdue_tolerance,
+            "longest_overdue_us": self.longest_overdue_us,
             "clock_ppm": self.clock_ppm,
         }
 
