@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# The door to everything. What a verb does in more than a line stands in tools/.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+SHELL := /bin/bash
+PYTHON := .venv/bin/python
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
+# WERROR=1 makes warnings errors in build folders that are set up from then on (CI does).
+MESON_SETUP := meson setup $(if $(WERROR),--werror)
+SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debugoptimized -Ddpdk=disabled
+
+.PHONY: help deps build build-asan test lint format bench demo docs clean
+
+help:  ## list these verbs
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+deps: .venv/.deps-stamp  ## install Debian packages (with sudo if not root) and fill .venv from requirements.lock
+
+.venv/.deps-stamp: requirements.lock pyproject.toml tools/debian-packages.txt tools/install-dependencies
+	tools/install-dependencies
+	@touch $@
+
+build: deps build/build.ninja  ## build the engine: build/engine/evenhand-engine
+	@ninja -C build
+
+build/build.ninja: | deps
+	$(MESON_SETUP) build
+
+build-asan: deps build-asan/build.ninja
+	@ninja -C build-asan
+
+# A debug build keeps the assertions. Without DPDK, which the C++ tests do not need.
+build-asan/build.ninja: | deps
+	$(MESON_SETUP) build-asan $(SANITIZED)
+
+test: build build-asan  ## run all tests: C++, C++ under sanitizers, Python
+	@$(PYTHON) tools/run_tests.py
+
+lint: deps build/build.ninja  ## check format, types, known mistakes, spelling, licences; `tools/lint NAME` runs one
+	@tools/lint
+
+format: deps  ## format C++ and Python
+	@tools/format
+
+bench: build  ## measure the tester itself; results go to bench/results/
+	@tools/bench
+
+demo: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
+	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
+
+docs: deps  ## write the generated pages of docs/reference/
+	@tools/generate-docs
+
+clean:  ## remove what these verbs made here; Debian packages stay
+	rm -rf build build-asan .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

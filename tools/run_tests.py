@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every test suite, and ends with how many tests of each ran.
+
+The counts come from the suites' own reports. A suite that crashed, reported nothing or ran nothing has failed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCTEST_COUNTS = re.compile(r"\[doctest\] test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped")
+ENDLESS_S = 900
+"""A suite that takes longer hangs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one suite says of itself."""
+
+    name: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    trouble: str = ""
+    """Why the suite failed although no test of it did; empty if it did not."""
+
+    @property
+    def is_good(self) -> bool:
+        return not self.failed and not self.trouble
+
+    def __str__(self) -> str:
+        counts = [f"{self.passed} passed"]
+        counts += [f"{self.failed} failed"] if self.failed else []
+        counts += [f"{self.skipped} skipped"] if self.skipped else []
+        return f"{self.name}: {', '.join(counts)}" + (f" - FAILED: {self.trouble}" if self.trouble else "")
+
+
+def judged(name: str, passed: int, failed: int, skipped: int, exit_code: int) -> Outcome:
+    """An outcome that is good only if something ran and the suite's exit code agrees with its counts."""
+    trouble = ""
+    if passed + failed == 0:
+        trouble = "no test ran"
+    elif exit_code != 0 and failed == 0:
+        trouble = f"exit code {exit_code}"
+    return Outcome(name=name, passed=passed, failed=failed, skipped=skipped, trouble=trouble)
+
+
+def read_doctest(name: str, output: str, exit_code: int) -> Outcome:
+    """Counts from the last lines that doctest prints; a program that died before them has none."""
+    found = DOCTEST_COUNTS.findall(output)
+    if not found:
+        return Outcome(name=name, trouble=f"no counts in its output, exit code {exit_code}")
+    passed, failed, skipped = (int(text) for text in found[-1])
+    return judged(name, passed, failed, skipped, exit_code)
+
+
+def read_pytest(name: str, report: Path, exit_code: int) -> Outcome:
+    """Counts from pytest's JUnit report; an error outside of a test counts as a failure."""
+    try:
+        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
+    except (OSError, ElementTree.ParseError):
+        return Outcome(name=name, trouble=f"no report, exit code {exit_code}")
+    tests, failures, errors, skipped = (sum(int(s.get(key, "0")) for s in suites) for key in ("tests", "failures", "errors", "skipped"))
+    return judged(name, max(tests - failures - errors - skipped, 0), failures + errors, skipped, exit_code)
+
+
+def run_cpp_tests(name: str, build: str) -> Outcome:
+    """The C++ tests of one build folder."""
+    program = ROOT / build / "engine" / "tests" / "evenhand-engine-tests"
+    output: list[str] = []
+    # Undefined behaviour is only printed otherwise, and the tests go on.
+    environment = {**os.environ, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_stack_use_after_return=1"}
+    try:
+        with subprocess.Popen(
+            [program, "--no-colors"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                output.append(line)
+                print(line, end="", flush=True)
+    except OSError as error:
+        return Outcome(name=name, trouble=str(error))
+    return read_doctest(name, "".join(output), process.returncode)
+
+
+def run_python_tests(name: str) -> Outcome:
+    """Everything under tests/, with the reason of each skip."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-rs", "--durations=5", "--durations-min=5", f"--junitxml={report}"]
+        try:
+            exit_code = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False).returncode
+        except subprocess.TimeoutExpired:
+            return Outcome(name=name, trouble=f"did not end within {ENDLESS_S} s")
+        return read_pytest(name, report, exit_code)
+
+
+def main() -> int:
+    start = time.monotonic()
+    outcomes = []
+    for name, run in {
+        "C++ tests": lambda name: run_cpp_tests(name, "build"),
+        "C++ tests under sanitizers": lambda name: run_cpp_tests(name, "build-asan"),
+        "Python tests": run_python_tests,
+    }.items():
+        print(f"\n== {name}", flush=True)
+        outcomes.append(run(name))
+    print(f"\n== {time.monotonic() - start:.0f} s")
+    for outcome in outcomes:
+        print(outcome)
+    passed, failed, skipped = (sum(getattr(o, key) for o in outcomes) for key in ("passed", "failed", "skipped"))
+    failed += sum(1 for o in outcomes if o.trouble and not o.failed)  # a suite that broke is at least one failure
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 0 if all(o.is_good for o in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
