@@ -96,7 +96,7 @@ def test_words_outside_the_contract_are_a_bug(part: str, words: str) -> None:
 def test_silence_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evenhand.trial.engine_session.CLOSE_TIMEOUT_S", 0.2)
     with start("silent") as session, pytest.raises(EngineError, match="did not answer"):
-        session.request("counters", timeout_s=0.2)
+        session.request("counters", answer_within_s=0.2)
     assert not is_running(session._process.pid)
 
 

@@ -90,13 +90,13 @@ class EngineSession:
         return list(self._stderr)
 
     def request(
-        self, name: str, *, on_event: EventCallback | None = None, timeout_s: float = ANSWER_TIMEOUT_S, **arguments: Any
+        self, name: str, *, on_event: EventCallback | None = None, answer_within_s: float = ANSWER_TIMEOUT_S, **arguments: Any
     ) -> Document:
         """Send one request and wait for its response.
 
         Args:
             on_event: Gets each event document until the response comes.
-            timeout_s: Silence longer than this is an EngineError.
+            answer_within_s: Silence longer than this is an EngineError.
 
         Raises:
             RequestError, HostError, EngineError: The engine's fault, by its kind; EngineError also for its death.
@@ -105,7 +105,7 @@ class EngineSession:
         self._next_id += 1
         self._write({"id": request_id, "request": name, **arguments})
         while True:
-            reply = self._read_reply(name, timeout_s)
+            reply = self._read_reply(name, answer_within_s)
             if "fault" in reply and reply.get("id") in (request_id, None):
                 raise self._error_of(reply["fault"])
             if reply.get("id") != request_id:

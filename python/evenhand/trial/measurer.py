@@ -102,7 +102,7 @@ class EngineMeasurer:
             "trial",
             on_event=self.on_event,
             # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may go on and tell.
-            timeout_s=duration_s + self.waits.total_s + ANSWER_TIMEOUT_S,
+            answer_within_s=duration_s + self.waits.total_s + ANSWER_TIMEOUT_S,
             trial=self._last_trial,
             rate_fps=rate_fps,
             duration_s=duration_s,

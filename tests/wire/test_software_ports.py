@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stations 3 to 7: the real engine on ports that need no privileges."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scapy.utils import rdpcap
+from wire_session import NOBODY, QUIET_FPS, cpus, engine, memif_cable, one_worker, open_ports, run_trial
+
+from evenhand.errors import HostError, RequestError
+from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.trial import TrialResult, find_engine
+
+pytestmark = pytest.mark.wire
+BOTH_PLANS = pytest.mark.parametrize(
+    "plan", [gateway_v4(), gateway_v6(), gateway_v4(1), gateway_v6((1, 3))], ids=lambda p: f"{p.name}-{p.pairs}"
+)
+TAG_AT = {4: 42, 6: 62}
+UDP_CHECKSUM_AT = {4: 40, 6: 60}
+
+
+@BOTH_PLANS
+def test_a_cable_brings_every_frame_in_order(plan: AddressPlan, tmp_path: Path) -> None:
+    """R2544-06: nothing is lost, doubled, late, out of order or damaged between two joined ports; and the result can be read."""
+    with engine() as session:
+        open_ports(session, plan, *memif_cable(tmp_path))
+        document = run_trial(session)
+    result = TrialResult.from_contract(document)
+    assert result.verdict == "PASS", result.reasons
+    for direction in document["directions"].values():
+        assert direction["received_frames"] == direction["offered_frames"] == direction["intended_frames"] == QUIET_FPS / 2
+        for count in ("lost", "duplicated", "reordered", "late", "corrupted", "wrong_length", "foreign", "stale"):
+            assert direction[f"{count}_frames"] == 0, count
+        assert direction["latency"]["count"] == direction["received_frames"]
+        assert sum(count for _, count in direction["latency"]["buckets"]) == direction["received_frames"]
+        assert sum(direction["lost_by_tenth"]) == 0
+        assert len(direction["lost_by_tenth"]) == 5
+    assert abs(document["clock"]["error_ppm"]) < 100
+
+
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+@pytest.mark.parametrize("size", [0, 128, 1024, 1518])
+def test_every_frame_size_passes_the_cable(plan: AddressPlan, size: int, tmp_path: Path) -> None:
+    """R2544-04, R5180-10: from the smallest to 1518 octets."""
+    with engine() as session:
+        open_ports(session, plan, *memif_cable(tmp_path), frame_size=max(size, plan.smallest_frame_size))
+        document = run_trial(session, rate_fps=5_000, duration_s=0.2)
+    assert document["verdict"] == "PASS", document["reasons"]
+    assert all(d["received_frames"] == 1_000 for d in document["directions"].values())
+
+
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+def test_the_wire_holds_what_plan_frames_shows(plan: AddressPlan, tmp_path: Path) -> None:
+    """SEED-44, D3: the frames in a capture are the preview, octet by octet but for the send time and the checksum over it."""
+    capture = tmp_path / "left.pcap"
+    with engine() as session:
+        opened = open_ports(
+            session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}", seed=77, frame_size=100
+        )
+        run_trial(session, trial=9, directions=["forward"], duration_s=0.1)
+        session.request("close")
+        preview = session.request(
+            "frames", plan=plan.to_contract(), frame_size=100, seed=77, direction="forward", count=QUIET_FPS // 10, trial=9,
+            source_mac=opened["left"]["mac"], destination_mac=NOBODY[0],
+        )["frames"]  # fmt: skip
+    sent = [bytes(packet) for packet in rdpcap(str(capture))]
+    sent = [frame for frame in sent if frame[TAG_AT[plan.ip_version] :][:3] == b"\xe5\xe4\x01"]
+    assert len(sent) == len(preview)
+    for frame, shown in zip(sent, preview, strict=True):
+        assert _without_time(frame, plan.ip_version) == _without_time(bytes.fromhex(shown["octets"]), plan.ip_version)
+
+
+def test_two_streams_send_the_frames_of_one(tmp_path: Path) -> None:
+    """D3: a direction split over two queues sends the same frames, each once."""
+    plan = gateway_v4()
+    queues = [tmp_path / f"queue{i}.pcap" for i in range(2)]
+    workers = one_worker()
+    workers[0]["senders"].append({"side": "left", "stream": 1})
+    with engine() as session:
+        opened = open_ports(
+            session, plan, ",".join(["net_pcap0", *[f"tx_pcap={q}" for q in queues]]), f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}",
+            workers=workers,
+        )  # fmt: skip
+        run_trial(session, trial=3, directions=["forward"], duration_s=0.1)
+        session.request("close")
+        preview = session.request(
+            "frames", plan=plan.to_contract(), frame_size=64, seed=1, direction="forward", count=QUIET_FPS // 10, trial=3, streams=2,
+            source_mac=opened["left"]["mac"], destination_mac=NOBODY[0],
+        )["frames"]  # fmt: skip
+    by_stream = [[bytes(p) for p in rdpcap(str(q))] for q in queues]
+    by_stream = [[f for f in frames if f[42:45] == b"\xe5\xe4\x01"] for frames in by_stream]
+    for stream, frames in enumerate(by_stream):
+        shown = [bytes.fromhex(f["octets"]) for f in preview if f["stream"] == stream]
+        assert [_without_time(f, 4) for f in frames] == [_without_time(f, 4) for f in shown]
+
+
+@pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")
+def test_two_cores_share_the_ports(tmp_path: Path) -> None:
+    """A core can run any set of senders and receivers: here one sends what the other receives."""
+    workers = [
+        {"cpu": cpus()[0], "senders": [{"side": "left", "stream": 0}], "receivers": [{"side": "left", "queue": 0}]},
+        {"cpu": cpus()[1], "senders": [{"side": "right", "stream": 0}], "receivers": [{"side": "right", "queue": 0}]},
+    ]
+    with engine() as session:
+        open_ports(session, gateway_v6(), *memif_cable(tmp_path), workers=workers)
+        document = run_trial(session)
+    assert document["verdict"] == "PASS", document["reasons"]
+
+
+def test_a_port_into_the_void_loses_everything() -> None:
+    """Loss is a result, never an error: FAIL with loss ratio 1."""
+    with engine() as session:
+        open_ports(session, gateway_v4(), "net_null0,no-rx=1", "net_null1,no-rx=1")
+        document = run_trial(session)
+    assert document["verdict"] == "FAIL"
+    assert document["loss_ratio"] == 1
+    forward = document["directions"]["forward"]
+    assert forward["lost_frames"] == forward["offered_frames"] == sum(forward["lost_by_tenth"])
+    assert forward["first_lost"] == list(range(10))
+    assert forward["latency"]["p50_ns"] is None
+
+
+def test_frames_out_of_nothing_are_no_test_frames() -> None:
+    """R2544-40: net_null receives buffers with old contents; without the trial's number in a valid frame none of them counts."""
+    with engine() as session:
+        open_ports(session, gateway_v4(), "net_null0", "net_null1")
+        document = run_trial(session, duration_s=0.1)
+    assert document["verdict"] == "FAIL"
+    for direction in document["directions"].values():
+        assert direction["received_frames"] == 0
+        assert direction["foreign_frames"] > 0
+
+
+def test_own_frames_on_the_wrong_side_are_foreign() -> None:
+    """R6815-02: net_ring gives a port its own frames back; they are not the other direction's."""
+    with engine() as session:
+        open_ports(session, gateway_v4(), "net_ring0", "net_ring1")
+        document = run_trial(session, duration_s=0.1)
+    for direction in document["directions"].values():
+        assert direction["received_frames"] == 0
+        assert direction["foreign_frames"] == direction["offered_frames"]
+
+
+def test_a_tester_asked_for_too_much_is_invalid_not_failed() -> None:
+    """D5, R2544-39: beyond what a core can build, the trial says that the load was not offered."""
+    with engine() as session:
+        open_ports(session, gateway_v4(), "net_null0,no-rx=1", "net_null1,no-rx=1")
+        document = run_trial(session, rate_fps=1e9, duration_s=0.2, limits={})
+    assert document["verdict"] == "INVALID"
+    assert {reason["code"] for reason in document["reasons"]} >= {"offered_load", "sender_overdue"}
+
+
+def test_progress_is_told_while_a_trial_runs(tmp_path: Path) -> None:
+    """Twice a second: phase, time and counts."""
+    events: list[dict[str, object]] = []
+    with engine() as session:
+        open_ports(session, gateway_v4(), *memif_cable(tmp_path))
+        run_trial(session, duration_s=1.3, on_event=events.append)
+    sending = [event for event in events if event["phase"] == "sending"]
+    assert len(sending) >= 2
+    assert sending[-1]["sent_frames"] > 0
+
+
+def test_waits_are_kept_and_short_ones_told(tmp_path: Path) -> None:
+    """R2544-18, R2544-20: the phases stand in order with their waits; shorter ones are deviations."""
+    with engine() as session:
+        open_ports(session, gateway_v4(), *memif_cable(tmp_path))
+        document = run_trial(
+            session, duration_s=0.2, waits={"after_routing_s": 0.1, "after_learning_s": 0.3, "residual_s": 0.2, "restabilize_s": 0.4}
+        )
+    assert [phase["phase"] for phase in document["phases"]] == ["routing", "learning", "sending", "residual", "restabilize"]
+    for phase, least in zip(document["phases"], (0.1, 0.3, 0.2, 0.19, 0.39), strict=True):
+        assert phase["seconds"] >= least
+    assert {d["requirement"] for d in document["deviations"]} == {"R2544-14", "R2544-18", "R2544-20"}
+
+
+def test_ports_can_be_opened_again_after_close(tmp_path: Path) -> None:
+    """D2: one process, several openings, any of them with other ports."""
+    with engine() as session:
+        for plan in (gateway_v4(), gateway_v6()):
+            open_ports(session, plan, *memif_cable(tmp_path))
+            with pytest.raises(RequestError):
+                open_ports(session, plan, *memif_cable(tmp_path))
+            assert run_trial(session, duration_s=0.1)["verdict"] == "PASS"
+            session.request("close")
+        with pytest.raises(RequestError, match="nothing is open"):
+            run_trial(session)
+
+
+def test_a_device_that_does_not_exist_is_named_and_the_session_lives_on(tmp_path: Path) -> None:
+    """Errors are part of the interface: exit code 3, the device, its place."""
+    with engine() as session:
+        with pytest.raises(HostError, match="net_nonsense0") as error:
+            open_ports(session, gateway_v4(), "net_null0", "net_nonsense0")
+        assert error.value.where == "open.ports.right.device"
+        open_ports(session, gateway_v4(), *memif_cable(tmp_path))
+        assert run_trial(session, duration_s=0.1)["verdict"] == "PASS"
+
+
+def test_a_cpu_that_is_not_ours_is_refused() -> None:
+    workers = one_worker()
+    workers[0]["cpu"] = 4095
+    with engine() as session, pytest.raises(HostError, match="CPU 4095"):
+        open_ports(session, gateway_v4(), "net_null0", "net_null1", workers=workers)
+
+
+def test_stop_ends_a_trial_early(tmp_path: Path) -> None:
+    """A stopped trial is INVALID, and the session goes on."""
+    process = subprocess.Popen([find_engine()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    left, right = memif_cable(tmp_path)
+    ports = {"left": {"device": left, "dut_mac": NOBODY[0]}, "right": {"device": right, "dut_mac": NOBODY[1]}}
+    requests = [
+        {
+            "id": 1,
+            "request": "open",
+            "ports": ports,
+            "workers": one_worker(),
+            "plan": gateway_v4().to_contract(),
+            "frame_size": 64,
+            "seed": 1,
+        },
+        {"id": 2, "request": "trial", "trial": 1, "rate_fps": 1000, "duration_s": 3600},
+    ]
+    for request in requests:
+        process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    replies = []
+    for line in process.stdout:
+        replies.append(json.loads(line))
+        if replies[-1].get("event") == "progress" and len(replies) == 2:
+            process.stdin.write('{"id": 3, "request": "stop"}\n{"id": 4, "request": "about"}\n')
+            process.stdin.flush()
+        if replies[-1].get("id") == 4:
+            break
+    process.stdin.close()
+    assert process.wait(20) == 0
+    trial = next(reply for reply in replies if reply.get("response") == "trial")
+    assert trial["verdict"] == "INVALID"
+    assert [reason["code"] for reason in trial["reasons"]][0] == "stopped"
+    assert [reply["response"] for reply in replies if "response" in reply] == ["open", "trial", "stop", "about"]
+
+
+def test_the_end_of_stdin_ends_a_trial_and_the_engine(tmp_path: Path) -> None:
+    """A client that is gone (also by kill -9) leaves no engine behind."""
+    with engine() as session:
+        open_ports(session, gateway_v4(), *memif_cable(tmp_path))
+        sending = threading.Event()
+        results: list[dict[str, Any]] = []
+        runner = threading.Thread(
+            target=lambda: results.append(run_trial(session, duration_s=3600, rate_fps=1000, on_event=lambda _: sending.set())), daemon=True
+        )
+        runner.start()
+        assert sending.wait(20)
+        assert session._process.stdin is not None
+        session._process.stdin.close()
+        assert session._process.wait(20) == 0
+        runner.join(20)
+    assert results[0]["reasons"][0]["code"] == "stopped"
+
+
+def _without_time(frame: bytes, version: int) -> bytes:
+    """The frame but for send time and UDP checksum; the checksum is looked at: with it the sum must come out right."""
+    addresses = 26 if version == 4 else 22
+    udp = UDP_CHECKSUM_AT[version] - 6
+    segment = frame[addresses:] + (b"\0" if len(frame) % 2 else b"")
+    total = sum(int.from_bytes(segment[i : i + 2], "big") for i in range(0, len(segment), 2)) + 17 + len(frame) - udp
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    assert total == 0xFFFF
+    octets = bytearray(frame)
+    octets[UDP_CHECKSUM_AT[version] : UDP_CHECKSUM_AT[version] + 2] = b"\0\0"
+    time_at = TAG_AT[version] + 12
+    octets[time_at : time_at + 6] = bytes(6)
+    return bytes(octets)

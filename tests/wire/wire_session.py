@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real engine on software ports: how the wire tests open it and what they ask of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from evenhand.plan import AddressPlan
+from evenhand.trial import EngineSession, find_engine
+
+Document = dict[str, Any]
+
+NOBODY = ("02:00:00:00:d0:01", "02:00:00:00:d0:02")
+"""DUT MACs for wires without a DUT."""
+FAST_WAITS = {"after_routing_s": 0, "after_learning_s": 0.05, "residual_s": 0.2, "restabilize_s": 0}
+PATIENT = {"overdue_tolerance": 1, "longest_overdue_us": 1e9, "offered_tolerance": 0.1}
+"""For tests of counts on a busy machine: being late is not what they are about."""
+QUIET_FPS = 20_000
+"""Rings of software ports hold 50 ms and more of it."""
+
+
+def cpus() -> list[int]:
+    return sorted(os.sched_getaffinity(0))
+
+
+def one_worker() -> list[Document]:
+    return [
+        {
+            "cpu": cpus()[-1],
+            "senders": [{"side": "left", "stream": 0}, {"side": "right", "stream": 0}],
+            "receivers": [{"side": "left", "queue": 0}, {"side": "right", "queue": 0}],
+        }
+    ]
+
+
+def memif_cable(folder: Path) -> tuple[str, str]:
+    """Both ports of one engine, joined to each other: what the left sends the right receives."""
+    options = f"id=0,socket={folder / 'cable'},socket-abstract=no,rsize=11"
+    return f"net_memif0,role=server,{options}", f"net_memif1,role=client,{options}"
+
+
+@contextmanager
+def engine(command: Sequence[str | Path] | None = None) -> Iterator[EngineSession]:
+    with EngineSession(command or [find_engine()]) as session:
+        yield session
+
+
+def open_ports(
+    session: EngineSession,
+    plan: AddressPlan,
+    left: str,
+    right: str,
+    *,
+    frame_size: int | None = None,
+    seed: int = 1,
+    workers: list[Document] | None = None,
+    dut_macs: tuple[str, str] | None = NOBODY,
+) -> Document:
+    ports: dict[str, Document] = {"left": {"device": left}, "right": {"device": right}}
+    if dut_macs:
+        for side, mac in zip(("left", "right"), dut_macs, strict=True):
+            ports[side]["dut_mac"] = mac
+    return session.request(
+        "open", ports=ports, workers=workers or one_worker(), plan=plan.to_contract(),
+        frame_size=frame_size or plan.smallest_frame_size, seed=seed,
+    )  # fmt: skip
+
+
+def run_trial(
+    session: EngineSession, *, trial: int = 1, rate_fps: float = QUIET_FPS, duration_s: float = 0.5, **arguments: Any
+) -> Document:
+    arguments.setdefault("waits", FAST_WAITS)
+    arguments.setdefault("limits", PATIENT)
+    return session.request("trial", trial=trial, rate_fps=rate_fps, duration_s=duration_s, **arguments)
