@@ -142,7 +142,7 @@ def test_an_unresolved_dut_is_named(tmp_path: Path) -> None:
         open_ports(session, gateway_v4(), lab.left_device, lab.right_device, dut_macs=None)
         with pytest.raises(Exception, match=r"10\.0\.0\.1 did not answer on the left side"):
             session.request("resolve", timeout_s=1)
-        with pytest.raises(Exception, match="resolve request first"):
+        with pytest.raises(Exception, match="MAC on the left side is not known"):
             run_trial(session)
 
 

@@ -244,7 +244,7 @@ def test_stop_ends_a_trial_early(tmp_path: Path) -> None:
     assert process.wait(20) == 0
     trial = next(reply for reply in replies if reply.get("response") == "trial")
     assert trial["verdict"] == "INVALID"
-    assert [reason["code"] for reason in trial["reasons"]][0] == "stopped"
+    assert trial["reasons"][0]["code"] == "stopped"
     assert [reply["response"] for reply in replies if "response" in reply] == ["open", "trial", "stop", "about"]
 
 
