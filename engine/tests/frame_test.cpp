@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Station 2: R2544-31, R2544-32, R2544-33, R5180-10, R5180-11, SEED-47, R2544-40.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <rapidcheck.h>
 
-#include <string>
 #include <vector>
 
 #include "fault.hpp"
 #include "frame/reader.hpp"
 #include "frame/source.hpp"
+#include "octets.hpp"
 #include "plans.hpp"
 
 using namespace evenhand;
 using frame::IpVersion;
 using plan::Direction;
+using tests::hex;
+using tests::slow_sum;
 
 namespace {
 
@@ -34,22 +35,6 @@ std::vector<std::byte> frame_of(const plan::AddressPlan& p, std::size_t size, fr
         frame::TestFrameSource<IpVersion::v6>{shape, draw, {.first = k, .stride = 1}}.write_next({&at, 1}, ticks);
     }
     return octets;
-}
-
-std::string hex(std::span<const std::byte> octets) {
-    std::string text;
-    for (const auto octet : octets) text += fmt::format("{:02x}", static_cast<unsigned>(octet));
-    return text;
-}
-
-/// The checksum by the book: 16-bit words, one after the other.
-std::uint16_t slow_sum(std::span<const std::byte> octets, std::uint32_t sum = 0) {
-    for (std::size_t i = 0; i < octets.size(); i += 2) {
-        sum += static_cast<std::uint32_t>(octets[i]) << 8U;
-        if (i + 1 < octets.size()) sum += static_cast<std::uint32_t>(octets[i + 1]);
-        sum = (sum & 0xFFFFU) + (sum >> 16U);
-    }
-    return static_cast<std::uint16_t>(sum);
 }
 
 bool checksums_hold(const std::vector<std::byte>& f, IpVersion version) {
@@ -72,7 +57,7 @@ TEST_CASE("an IPv4 frame of 64 octets looks like RFC 2544 C.2.6.4") {
           "020000000002020000000001"
           "0800"
           "4500002e000000000a11"
-          "30f0"  // 4500+002e+0a11+c612+0001+c613+0001 = 1db66 -> db67... by slow_sum below
+          "2498"  // 4500 + 002e + 0a11 + c612 + 0001 + c613 + 0001 = 1db66, folded db67, its complement
           "c6120001c6130001"
           "c0200007001a" +
               hex(std::span{f}.subspan(40, 2)) +

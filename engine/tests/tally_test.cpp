@@ -1,1 +1,237 @@
 // SPDX-License-Identifier: Apache-2.0
+// Station 6: R2544-06, R2544-07, R8219-15.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tally/latency_histogram.hpp"
+#include "tally/sequence_map.hpp"
+#include "tally/tally.hpp"
+
+using namespace evenhand;
+using tally::LatencyHistogram;
+using tally::SequenceMap;
+
+namespace {
+
+using Numbers = std::vector<std::uint64_t>;
+
+/// On the heap: a histogram has 43 kB.
+std::unique_ptr<LatencyHistogram> histogram_of(const Numbers& values) {
+    auto h = std::make_unique<LatencyHistogram>();
+    for (const auto value : values) h->record(value);
+    return h;
+}
+
+/// By the book (RFC 2330, 11.3): sorted, index ceil(p * n) - 1.
+std::uint64_t percentile_of(Numbers values, std::uint64_t numerator, std::uint64_t denominator) {
+    std::ranges::sort(values);
+    const std::uint64_t rank = (values.size() * numerator + denominator - 1) / denominator;
+    return values.at(rank == 0 ? 0 : rank - 1);
+}
+
+}  // namespace
+
+TEST_CASE("a frame is marked once, and the second time it is a duplicate") {
+    for (const bool shared : {false, true}) {
+        CAPTURE(shared);
+        SequenceMap map{200, shared};
+        for (const std::uint64_t k : {0U, 63U, 64U, 127U, 128U, 199U}) {
+            CHECK_FALSE(map.has(k));
+            CHECK_FALSE(map.mark(k));
+            CHECK(map.has(k));
+            CHECK(map.mark(k));
+        }
+        CHECK_FALSE(map.has(1));
+        CHECK_FALSE(map.has(62));
+        CHECK_FALSE(map.has(65));
+        CHECK(map.missing(0, 200) == 194);
+    }
+}
+
+TEST_CASE("missing frames are counted in any range, across words") {
+    const bool right = rc::check("missing and first_missing", [] {
+        const auto frames = *rc::gen::inRange<std::uint64_t>(1, 400);
+        const auto absent = *rc::gen::container<std::set<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(0, frames));
+        const auto first = *rc::gen::inRange<std::uint64_t>(0, frames + 1);
+        const auto last = *rc::gen::inRange<std::uint64_t>(0, frames + 100);
+        const auto most = *rc::gen::inRange<std::size_t>(0, 12);
+        SequenceMap map{frames, *rc::gen::arbitrary<bool>()};
+        for (std::uint64_t k = 0; k < frames; ++k) {
+            if (!absent.contains(k)) RC_ASSERT(!map.mark(k));
+        }
+        Numbers below;
+        std::uint64_t within = 0;
+        for (const auto k : absent) {
+            if (k >= first && k < last) ++within;
+            if (k < last && below.size() < most) below.push_back(k);
+        }
+        RC_ASSERT(map.missing(first, last) == within);
+        RC_ASSERT(map.first_missing(last, most) == below);
+    });
+    CHECK(right);
+}
+
+TEST_CASE("frames beyond the end of a map are not missing") {
+    SequenceMap map{65, false};
+    for (std::uint64_t k = 0; k < 65; ++k) map.mark(k);
+    CHECK(map.missing(0, 128) == 0);
+    CHECK(map.first_missing(128, 10).empty());
+    CHECK(SequenceMap{}.missing(0, 10) == 0);
+}
+
+TEST_CASE("two receivers of a shared map mark every frame exactly once between them") {
+    constexpr std::uint64_t frames = 100'000;
+    SequenceMap map{frames, true};
+    std::array<std::uint64_t, 2> duplicates{};
+    {
+        const auto mark_all = [&](std::size_t who) {
+            for (std::uint64_t k = 0; k < frames; ++k) duplicates.at(who) += static_cast<std::uint64_t>(map.mark(k));
+        };
+        std::jthread one{mark_all, 0U};
+        std::jthread other{mark_all, 1U};
+    }
+    CHECK(duplicates[0] + duplicates[1] == frames);
+    CHECK(map.missing(0, frames) == 0);
+}
+
+TEST_CASE("latencies below 128 ticks are exact") {
+    const auto h = std::make_unique<LatencyHistogram>();
+    for (std::uint64_t value = 0; value < 128; ++value) {
+        for (std::uint64_t i = 0; i <= value; ++i) h->record(value);
+    }
+    Numbers lower;
+    h->for_each_bucket([&](std::uint64_t bound, std::uint64_t count) {
+        lower.push_back(bound);
+        CHECK(count == bound + 1);
+    });
+    REQUIRE(lower.size() == 128);
+    CHECK(lower.back() == 127);
+}
+
+TEST_CASE("a bucket holds its value and is narrower than 1 percent of it, up to 48 bits") {
+    const auto check = [](std::uint64_t value) {
+        // The lower bound is that of the bucket; the upper end is what a percentile says when larger values follow.
+        const auto h = histogram_of({value, value, (std::uint64_t{1} << 48U) - 1});
+        std::uint64_t lower = 0;
+        bool first = true;
+        h->for_each_bucket([&](std::uint64_t bound, std::uint64_t /*count*/) {
+            if (std::exchange(first, false)) lower = bound;
+        });
+        const auto upper = h->percentile(1, 2).value();
+        return lower <= value && value <= upper && (value < 128 ? upper == lower : static_cast<double>(upper + 1 - lower) < 0.01 * static_cast<double>(lower));
+    };
+    const bool right = rc::check("bucket width", [&] {
+        const auto bits = *rc::gen::inRange(1U, 49U);
+        RC_ASSERT(check(*rc::gen::arbitrary<std::uint64_t>() & ((std::uint64_t{1} << bits) - 1)));
+    });
+    CHECK(right);
+    for (unsigned bit = 7; bit < 48; ++bit) {
+        for (const std::uint64_t value : {(std::uint64_t{1} << bit) - 1, std::uint64_t{1} << bit, (std::uint64_t{1} << bit) + 1}) CHECK_MESSAGE(check(value), value);
+    }
+}
+
+TEST_CASE("percentiles are the smallest value that enough of the sample does not exceed") {
+    SUBCASE("of 1 .. 1000") {
+        Numbers values(1000);
+        std::iota(values.begin(), values.end(), 1U);
+        const auto h = histogram_of(values);
+        for (const auto& [numerator, denominator, want] : {std::tuple{1U, 1000U, 1U}, {1U, 2U, 500U}, {9U, 10U, 900U}, {99U, 100U, 990U}, {999U, 1000U, 999U}, {1U, 1U, 1000U}}) {
+            const auto got = h->percentile(numerator, denominator).value();
+            CHECK(got >= want);
+            CHECK(static_cast<double>(got) < 1.01 * want);
+        }
+        CHECK(h->percentile(1, 1).value() == 1000);
+        CHECK(h->percentile(1, 10).value() == 100);  // below 128: exact
+        CHECK(h->mean() == doctest::Approx(500.5));
+    }
+    SUBCASE("of RFC 2330's example, without its negative numbers") {
+        const auto h = histogram_of({2, 7, 7, 4, 18});
+        CHECK(h->percentile(0, 1).value() == 2);
+        CHECK(h->percentile(1, 5).value() == 2);
+        CHECK(h->percentile(21, 100).value() == 4);
+        CHECK(h->percentile(2, 5).value() == 4);
+        CHECK(h->percentile(1, 2).value() == 7);
+        CHECK(h->percentile(4, 5).value() == 7);
+        CHECK(h->percentile(81, 100).value() == 18);
+        CHECK(h->percentile(1, 1).value() == 18);
+        CHECK(h->count() == 5);
+    }
+    SUBCASE("of any values, to the width of a bucket") {
+        const bool right = rc::check("percentile", [] {
+            const auto values = *rc::gen::nonEmpty(rc::gen::container<Numbers>(rc::gen::inRange<std::uint64_t>(0, 100'000'000)));
+            const auto denominator = *rc::gen::inRange<std::uint64_t>(1, 1001);
+            const auto numerator = *rc::gen::inRange<std::uint64_t>(0, denominator + 1);
+            const auto want = percentile_of(values, numerator, denominator);
+            const auto got = histogram_of(values)->percentile(numerator, denominator).value();
+            RC_ASSERT(got >= want);
+            RC_ASSERT(static_cast<double>(got) <= 1.01 * static_cast<double>(want));
+        });
+        CHECK(right);
+    }
+    SUBCASE("of nothing there is none") { CHECK_FALSE(std::make_unique<LatencyHistogram>()->percentile(1, 2).has_value()); }
+}
+
+TEST_CASE("two histograms added are the histogram of both samples") {
+    const bool right = rc::check("add", [](const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+        Numbers both{a.begin(), a.end()};
+        const auto sum = histogram_of(both);
+        sum->add(*histogram_of({b.begin(), b.end()}));
+        both.insert(both.end(), b.begin(), b.end());
+        const auto whole = histogram_of(both);
+        using Buckets = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+        const auto buckets_of = [](const LatencyHistogram& h) {
+            Buckets buckets;
+            h.for_each_bucket([&](std::uint64_t bound, std::uint64_t count) { buckets.emplace_back(bound, count); });
+            return buckets;
+        };
+        RC_ASSERT(buckets_of(*sum) == buckets_of(*whole));
+        RC_ASSERT(sum->count() == whole->count());
+        RC_ASSERT(sum->min() == whole->min());
+        RC_ASSERT(sum->max() == whole->max());
+        if (!both.empty()) RC_ASSERT(sum->mean() == whole->mean());
+    });
+    CHECK(right);
+}
+
+TEST_CASE("the tallies of two queues add up, and the longest gap stays the longest") {
+    const auto tally_of = [](std::uint64_t n) {
+        auto t = std::make_unique<tally::ReceiverTally>();
+        t->received_frames = n;
+        t->duplicated_frames = n + 1;
+        t->reordered_frames = n + 2;
+        t->late_frames = n + 3;
+        t->corrupted_frames = n + 4;
+        t->wrong_length_frames = n + 5;
+        t->foreign_frames = n + 6;
+        t->stale_frames = n + 7;
+        t->neighbor_frames = n + 8;
+        t->max_poll_gap = n + 9;
+        t->gap_excess = n + 10;
+        t->latency.record(n);
+        return t;
+    };
+    const auto sum = tally_of(100);
+    sum->add(*tally_of(1000));
+    CHECK(sum->received_frames == 1100);
+    CHECK(sum->duplicated_frames == 1102);
+    CHECK(sum->reordered_frames == 1104);
+    CHECK(sum->late_frames == 1106);
+    CHECK(sum->corrupted_frames == 1108);
+    CHECK(sum->wrong_length_frames == 1110);
+    CHECK(sum->foreign_frames == 1112);
+    CHECK(sum->stale_frames == 1114);
+    CHECK(sum->neighbor_frames == 1116);
+    CHECK(sum->max_poll_gap == 1009);
+    CHECK(sum->gap_excess == 1120);
+    CHECK(sum->latency.count() == 2);
+    CHECK(sum->latency.max() == 1000);
+}

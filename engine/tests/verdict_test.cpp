@@ -1,1 +1,175 @@
 // SPDX-License-Identifier: Apache-2.0
+// Station 6: R2544-06, R2544-07, R2544-39, SEED-07, D5.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tally/verdict.hpp"
+
+using namespace evenhand;
+using plan::Direction;
+using tally::TrialResult;
+using tally::Verdict;
+using Codes = std::vector<std::string>;
+
+namespace {
+
+constexpr std::uint64_t frames = 1'000'000;
+
+/// A trial in both directions that loses nothing.
+TrialResult clean() {
+    TrialResult r;
+    r.trial = 1;
+    r.intended_fps = 1e5;
+    r.intended_duration_s = 10;
+    for (const auto direction : {Direction::forward, Direction::reverse}) {
+        r.directions.push_back({.direction = direction, .intended_frames = frames, .offered_frames = frames, .offered_fps = 1e5, .received_frames = frames, .ring_frames = 2048});
+    }
+    for (auto& port : r.ports) port.after.transmitted_frames = port.after.received_frames = frames;
+    return r;
+}
+
+Codes codes_of(const TrialResult& r) {
+    Codes codes;
+    for (const auto& reason : r.reasons) codes.push_back(reason.code);
+    return codes;
+}
+
+auto& forward(TrialResult& r) { return r.directions[0]; }
+auto& reverse(TrialResult& r) { return r.directions[1]; }
+auto& left(TrialResult& r) { return r.ports[0]; }
+auto& right(TrialResult& r) { return r.ports[1]; }
+
+void lose(tally::DirectionResult& d, std::uint64_t lost) { d.received_frames = d.offered_frames - lost; }
+
+/// `offered` of the intended frames were accepted, and all of them came.
+void offer(tally::DirectionResult& d, std::uint64_t offered) {
+    d.offered_frames = d.received_frames = offered;
+    d.offered_fps = 1e5 * static_cast<double>(offered) / static_cast<double>(frames);
+}
+
+struct Case {
+    const char* name;
+    std::function<void(TrialResult&)> change;
+    Verdict verdict;
+    Codes codes;
+};
+
+const std::vector<Case> cases{
+    {"nothing is lost", [](auto&) {}, Verdict::pass, {}},
+    {"one frame of two million is lost", [](auto& r) { lose(forward(r), 1); }, Verdict::fail, {"loss"}},
+    {"each direction loses, and each says so", [](auto& r) { lose(forward(r), 1); lose(reverse(r), 7); }, Verdict::fail, {"loss", "loss"}},
+    {"everything is lost", [](auto& r) { lose(forward(r), frames); lose(reverse(r), frames); }, Verdict::fail, {"loss", "loss"}},
+    {"loss up to the ratio passes", [](auto& r) { r.limits.loss_ratio = 0.005; lose(forward(r), 10'000); }, Verdict::pass, {}},
+    {"one frame more than the ratio fails", [](auto& r) { r.limits.loss_ratio = 0.005; lose(forward(r), 10'001); }, Verdict::fail, {"loss"}},
+    // R2544-07
+    {"one loss and one duplicate are no zero loss", [](auto& r) { lose(forward(r), 1); forward(r).duplicated_frames = 1; }, Verdict::fail, {"loss"}},
+    {"a surplus in one direction hides no loss in the other", [](auto& r) { lose(forward(r), 1); reverse(r).received_frames = frames + 1; }, Verdict::fail, {"loss"}},
+    {"late and damaged frames do not count as received", [](auto& r) { lose(reverse(r), 2); reverse(r).late_frames = reverse(r).corrupted_frames = 1; }, Verdict::fail, {"loss"}},
+    {"duplicates and disorder alone are no loss", [](auto& r) { forward(r).duplicated_frames = forward(r).reordered_frames = 99; }, Verdict::pass, {}},
+    // R2544-39
+    {"0.005 percent slower is within the tolerance", [](auto& r) { forward(r).offered_fps = 99'995; }, Verdict::pass, {}},
+    {"0.02 percent slower is not the load asked for", [](auto& r) { forward(r).offered_fps = 99'980; }, Verdict::invalid, {"offered_load"}},
+    {"0.02 percent faster is not either", [](auto& r) { reverse(r).offered_fps = 100'020; }, Verdict::invalid, {"offered_load"}},
+    {"the tolerance is the user's", [](auto& r) { r.limits.offered_tolerance = 0.001; forward(r).offered_fps = 99'920; }, Verdict::pass, {}},
+    {"one frame was never offered", [](auto& r) { offer(forward(r), frames - 1); }, Verdict::invalid, {"offered_load"}},
+    {"a port that pushes back is named", [](auto& r) { offer(reverse(r), frames / 2); reverse(r).refusals = 12; }, Verdict::invalid, {"offered_load", "port_refused"}},
+    {"refusals that the sender caught up with are none of our business", [](auto& r) { forward(r).refusals = 12; }, Verdict::pass, {}},
+    {"an unoffered load is no failure of the device", [](auto& r) { offer(forward(r), frames - 1); lose(forward(r), 5); }, Verdict::invalid, {"offered_load"}},
+    {"nothing was offered at all", [](auto& r) { offer(forward(r), 0); }, Verdict::invalid, {"offered_load"}},
+    // spacing
+    {"1 percent overdue passes", [](auto& r) { forward(r).overdue_frames = 10'000; forward(r).max_overdue_us = 900; }, Verdict::pass, {}},
+    {"more than 1 percent overdue is no constant load", [](auto& r) { forward(r).overdue_frames = 10'001; }, Verdict::invalid, {"sender_overdue"}},
+    {"one frame too long overdue", [](auto& r) { reverse(r).overdue_frames = 1; reverse(r).max_overdue_us = 100'001; }, Verdict::invalid, {"sender_overdue"}},
+    {"as long overdue as may be", [](auto& r) { reverse(r).overdue_frames = 1; reverse(r).max_overdue_us = 100'000; }, Verdict::pass, {}},
+    {"overdue frames that explain the loss", [](auto& r) { forward(r).overdue_frames = 5; lose(forward(r), 5); }, Verdict::invalid, {"overdue_may_explain_loss", "loss"}},
+    {"overdue frames that do not explain the loss", [](auto& r) { forward(r).overdue_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
+    {"overdue frames that explain it down to the allowed ratio",
+     [](auto& r) { r.limits.loss_ratio = 0.005; forward(r).overdue_frames = 5; lose(forward(r), 10'005); }, Verdict::invalid, {"overdue_may_explain_loss", "loss"}},
+    {"overdue frames of one direction explain nothing in the other", [](auto& r) { reverse(r).overdue_frames = 5; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
+    // ports
+    {"the transmit ring was not drained", [](auto& r) { left(r).after.transmitted_frames = frames - 3; }, Verdict::invalid, {"transmit_not_drained"}},
+    {"frames of before the trial are not counted as sent by it", [](auto& r) { right(r).before.transmitted_frames = 1; }, Verdict::invalid, {"transmit_not_drained"}},
+    {"missed frames explain the loss", [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"missed frames do not explain the loss", [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
+    {"missing buffers and receive errors explain it as well",
+     [](auto& r) { left(r).after.no_buffer_frames = 2; left(r).after.receive_errors = 2; lose(reverse(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"missed frames of before the trial explain nothing", [](auto& r) { right(r).before.missed_frames = right(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
+    {"missed frames of the other side explain nothing", [](auto& r) { left(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
+    {"missed frames without a loss were not ours", [](auto& r) { right(r).after.missed_frames = 4; }, Verdict::pass, {}},
+    {"a poll gap explains the loss", [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 99); }, Verdict::invalid, {"receiver_gap", "loss"}},
+    {"a poll gap does not explain the loss", [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 101); }, Verdict::fail, {"loss"}},
+    {"a poll gap without a loss", [](auto& r) { forward(r).gap_frames = 100; }, Verdict::pass, {}},
+    {"lapses are added up",
+     [](auto& r) {
+         right(r).after.missed_frames = 1;
+         forward(r).gap_frames = 2;
+         forward(r).overdue_frames = 3;
+         lose(forward(r), 6);
+     },
+     Verdict::invalid, {"receive_missed", "receiver_gap", "overdue_may_explain_loss", "loss"}},
+    // host
+    {"the clock ran 101 ppm fast", [](auto& r) { r.clock_error_ppm = 101; }, Verdict::invalid, {"clock"}},
+    {"the clock ran 101 ppm slow", [](auto& r) { r.clock_error_ppm = -101; }, Verdict::invalid, {"clock"}},
+    {"the clock ran 99 ppm slow", [](auto& r) { r.clock_error_ppm = -99; }, Verdict::pass, {}},
+    {"a link was down at the end", [](auto& r) { right(r).after.link_up = false; lose(forward(r), frames); }, Verdict::invalid, {"link"}},
+    {"a link was down at the start", [](auto& r) { left(r).before.link_up = false; }, Verdict::invalid, {"link"}},
+    {"the client stopped it", [](auto& r) { r.stopped = true; offer(forward(r), 10); offer(reverse(r), 10); }, Verdict::invalid, {"stopped", "offered_load", "offered_load"}},
+};
+
+}  // namespace
+
+TEST_CASE("trials are judged by their counts") {
+    for (const auto& c : cases) {
+        SUBCASE(c.name) {
+            auto r = clean();
+            c.change(r);
+            tally::judge(r);
+            CHECK(r.verdict == c.verdict);
+            CHECK(codes_of(r) == c.codes);
+            for (const auto& reason : r.reasons) CHECK_FALSE(reason.text.empty());
+        }
+    }
+}
+
+TEST_CASE("judging twice gives the same verdict and no reason twice") {
+    auto r = clean();
+    lose(forward(r), 1);
+    tally::judge(r);
+    tally::judge(r);
+    CHECK(codes_of(r) == Codes{"loss"});
+}
+
+TEST_CASE("the loss ratio is over all directions, and a surplus makes it no smaller") {
+    auto r = clean();
+    lose(forward(r), 500);
+    CHECK(r.loss_ratio() == doctest::Approx(500.0 / (2.0 * frames)));
+    reverse(r).received_frames = frames + 500;
+    CHECK(r.loss_ratio() == doctest::Approx(500.0 / (2.0 * frames)));
+    CHECK(TrialResult{}.loss_ratio() == 1.0);
+}
+
+TEST_CASE("more loss never makes a better verdict") {
+    const bool right_order = rc::check("fail stays fail", [] {
+        auto r = clean();
+        const auto count = rc::gen::inRange<std::uint64_t>(0, 1000);
+        const auto fewer = *count;
+        const auto more = fewer + *count;
+        r.limits.loss_ratio = *rc::gen::inRange(0, 500) * 1e-6;
+        forward(r).overdue_frames = *count;
+        forward(r).gap_frames = *count;
+        right(r).after.missed_frames = *count;
+        const auto verdict_with = [&](std::uint64_t lost) {
+            auto trial = r;
+            lose(forward(trial), lost);
+            tally::judge(trial);
+            return trial.verdict;
+        };
+        const auto rank = [](Verdict v) { return v == Verdict::pass ? 0 : v == Verdict::invalid ? 1 : 2; };
+        RC_ASSERT(rank(verdict_with(fewer)) <= rank(verdict_with(more)));
+    });
+    CHECK(right_order);
+}
