@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/dpdk_host.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <pthread.h>
@@ -14,6 +15,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <string_view>
 
 #include "fault.hpp"
 
@@ -31,6 +34,20 @@ std::vector<unsigned> read_allowed_cpus() {
         if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
     }
     return cpus;
+}
+
+/// Best effort, where the process has the right to it: the host's other work should not delay the loops. Where it still does,
+/// trials are INVALID.
+void become_urgent() noexcept {
+    constexpr int most_urgent = -20;
+    (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), most_urgent);
+    // With autogroups a nice value counts within its session only, so the session needs one too; if it is ours alone.
+    if (getsid(0) != getpid()) return;
+    const int file = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    constexpr std::string_view text = "-20";
+    if (write(file, text.data(), text.size()) < 0) errno = 0;
+    close(file);
 }
 
 }  // namespace
@@ -54,8 +71,13 @@ bool is_pci_device(const std::string& device) {
 void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices) {
     if (started) return;
     // The main thread only reads requests and reports: it may run wherever the process may, and the scheduler keeps it off busy CPUs.
-    std::vector<std::string> arguments{"evenhand-engine", fmt::format("--lcores=0@({})", fmt::join(allowed_cpus(), ",")), "-m", fmt::format("{}", options.memory_mb),
-                                       fmt::format("--file-prefix=evenhand-{}", getpid()), "--no-telemetry", "--log-level=5"};
+    std::vector<std::string> arguments{"evenhand-engine",
+                                       fmt::format("--lcores=0@({})", fmt::join(allowed_cpus(), ",")),
+                                       "-m",
+                                       fmt::format("{}", options.memory_mb),
+                                       fmt::format("--file-prefix=evenhand-{}", getpid()),
+                                       "--no-telemetry",
+                                       "--log-level=5"};
     if (options.hugepages) {
         arguments.emplace_back("--in-memory");
     } else {
@@ -69,6 +91,7 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
     arguments.insert(arguments.end(), options.extra_eal_arguments.begin(), options.extra_eal_arguments.end());
 
     std::vector<char*> argv;
+    argv.reserve(arguments.size());
     for (auto& argument : arguments) argv.push_back(argument.data());
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
         const bool denied = rte_errno == EACCES || rte_errno == EPERM;
@@ -87,9 +110,7 @@ WorkerThread::WorkerThread(unsigned cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
-    // Best effort: with the right to it, housekeeping of the host cannot delay the loops. Where it still does, trials are INVALID.
-    constexpr int most_urgent = -20;
-    (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), most_urgent);
+    become_urgent();
     if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0 || rte_thread_register() != 0) {
         throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "open.workers", "Use CPUs that this process is allowed to use (taskset -p shows them)."};
     }

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "fault.hpp"
 #include "port/dpdk_host.hpp"
@@ -60,7 +61,8 @@ unsigned ring_frames(const std::string& driver, const std::string& device, unsig
 
 class Deadline {
    public:
-    explicit Deadline(double seconds) : at_{std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>{seconds})} {}
+    explicit Deadline(double seconds)
+        : at_{std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>{seconds})} {}
     [[nodiscard]] bool has_passed() const { return std::chrono::steady_clock::now() > at_; }
 
    private:
@@ -73,7 +75,7 @@ void require(const PortOptions& options, int result, const std::string& what) {
 
 }  // namespace
 
-DpdkPort::DpdkPort(const PortOptions& options, const std::function<void(std::span<std::byte>)>& fill_buffer) : options_{options} {
+DpdkPort::DpdkPort(PortOptions options, const std::function<void(std::span<std::byte>)>& fill_buffer) : options_{std::move(options)} {
     try {
         probe();
         make_pools(fill_buffer);
@@ -101,8 +103,8 @@ void DpdkPort::probe() {
     driver_ = info.driver_name;
     if (options_.receive_queues > info.max_rx_queues || options_.transmit_queues > info.max_tx_queues) {
         throw Fault{FaultCode::bad_request,
-                    fmt::format("{}: {} receive and {} transmit queues; the device has {} and {}", options_.device, options_.receive_queues, options_.transmit_queues, info.max_rx_queues,
-                                info.max_tx_queues),
+                    fmt::format("{}: {} receive and {} transmit queues; the device has {} and {}", options_.device, options_.receive_queues, options_.transmit_queues,
+                                info.max_rx_queues, info.max_tx_queues),
                     "open.workers", "Use fewer streams or receivers on this side."};
     }
 }
@@ -170,7 +172,8 @@ void DpdkPort::start_device() const {
         std::this_thread::sleep_for(100ms);
         result = rte_eth_dev_start(id_);
     }
-    if (result != 0) refuse(options_, result, "the device cannot be started", driver_ == "net_memif" ? "Start the other end of the memif first." : "DPDK's own words are on stderr.");
+    if (result != 0)
+        refuse(options_, result, "the device cannot be started", driver_ == "net_memif" ? "Start the other end of the memif first." : "DPDK's own words are on stderr.");
 }
 
 void DpdkPort::wait_for_link() const {

@@ -37,7 +37,7 @@ class DpdkPort {
     using Frame = rte_mbuf;
 
     /// Throws Fault{no_device, no_permission, no_memory} and leaves nothing open then.
-    DpdkPort(const PortOptions& options, const std::function<void(std::span<std::byte>)>& fill_buffer);
+    DpdkPort(PortOptions options, const std::function<void(std::span<std::byte>)>& fill_buffer);
     ~DpdkPort();
     DpdkPort(const DpdkPort&) = delete;
     DpdkPort& operator=(const DpdkPort&) = delete;
@@ -56,9 +56,7 @@ class DpdkPort {
     [[nodiscard]] tally::PortCounters counters() const;
 
     // The hot path. See the concepts in run/sender.hpp and run/receiver.hpp.
-    unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept {
-        return rte_mempool_get_bulk(transmit_pools_[queue], reinterpret_cast<void**>(frames), n) == 0 ? n : 0;
-    }
+    unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept { return rte_mempool_get_bulk(transmit_pools_[queue], reinterpret_cast<void**>(frames), n) == 0 ? n : 0; }
     static std::byte* octets(Frame* frame) noexcept { return rte_pktmbuf_mtod(frame, std::byte*); }
     static std::size_t length(Frame* frame) noexcept { return rte_pktmbuf_data_len(frame); }
     static std::size_t room(Frame* frame) noexcept { return rte_pktmbuf_data_len(frame) + rte_pktmbuf_tailroom(frame); }
@@ -66,9 +64,7 @@ class DpdkPort {
         frame->data_len = static_cast<std::uint16_t>(octets);
         frame->pkt_len = static_cast<std::uint32_t>(octets);
     }
-    unsigned send(unsigned queue, Frame** frames, unsigned n) noexcept {
-        return rte_eth_tx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n));
-    }
+    unsigned send(unsigned queue, Frame** frames, unsigned n) noexcept { return rte_eth_tx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n)); }
     void give_back(Frame** frames, unsigned n) noexcept { rte_pktmbuf_free_bulk(frames, n); }
     unsigned receive(unsigned queue, Frame** frames, unsigned n) noexcept {
         return rte_eth_rx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n));

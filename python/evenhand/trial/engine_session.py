@@ -34,7 +34,8 @@ _ERROR_OF_KIND: dict[str, type[EvenhandError]] = {"bad_request": RequestError, "
 class EngineSession:
     """One running engine. A context manager: leaving it always ends the process, whatever happened inside.
 
-    The engine gets a process group of its own, so that Ctrl-C reaches us alone and the ports are closed in order.
+    The engine gets a session of its own, so that Ctrl-C reaches us alone and the ports are closed in order, and so that
+    the engine may ask the scheduler for precedence over everybody else's sessions.
     """
 
     def __init__(self, command: Sequence[str | Path], *, log: Callable[[str], None] | None = None) -> None:
@@ -56,7 +57,7 @@ class EngineSession:
         try:
             self._process = subprocess.Popen(
                 self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                text=True, encoding="utf-8", errors="replace", process_group=0,
+                text=True, encoding="utf-8", errors="replace", start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             raise HostError(
