@@ -23,8 +23,10 @@ constexpr const char* usage =
     "  evenhand-engine --about   print version, contract, DPDK and build type as JSON\n";
 
 int print_about() {
-    const auto about = evenhand::contract::write_about(
-        0, {.version = evenhand::build_facts::version, .dpdk = evenhand::port::dpdk_version(), .compiler = evenhand::build_facts::compiler, .build_type = evenhand::build_facts::build_type});
+    const auto about = evenhand::contract::write_about(0, {.version = evenhand::build_facts::version,
+                                                           .dpdk = evenhand::port::dpdk_version(),
+                                                           .compiler = evenhand::build_facts::compiler,
+                                                           .build_type = evenhand::build_facts::build_type});
     std::puts(about.c_str());
     return 0;
 }

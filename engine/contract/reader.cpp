@@ -78,8 +78,10 @@ std::uint64_t ObjectReader::whole(std::string_view key, std::uint64_t least, std
 double ObjectReader::number(std::string_view key, double least, double most, bool above) {
     const Json& v = value(key);
     const double x = v.is_number() ? v.get<double>() : least - 1;
-    if (!(x >= least && x <= most) || (above && x == least)) {
-        refuse(key, fmt::format("{} is not a number {} {} and at most {}", shortened(v), above ? "above" : "from", least, most), fmt::format("Use {} {} to {}.", above ? "more than" : "from", least, most));
+    const bool fits = x >= least && x <= most && !(above && x == least);
+    if (!fits) {
+        refuse(key, fmt::format("{} is not a number {} {} and at most {}", shortened(v), above ? "above" : "from", least, most),
+               fmt::format("Use {} {} to {}.", above ? "more than" : "from", least, most));
     }
     return x;
 }
@@ -90,7 +92,8 @@ void ObjectReader::finish() const {
     for (const auto& [key, unused] : object_->items()) {
         if (std::ranges::find(known_, key) != known_.end()) continue;
         const auto guess = nearest(key, known_);
-        throw Fault{FaultCode::bad_request, fmt::format("the key {} is unknown", key), where(key), guess.empty() ? "See contract/request.schema.json." : fmt::format("Did you mean {}?", guess)};
+        throw Fault{FaultCode::bad_request, fmt::format("the key {} is unknown", key), where(key),
+                    guess.empty() ? "See contract/request.schema.json." : fmt::format("Did you mean {}?", guess)};
     }
 }
 

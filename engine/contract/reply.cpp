@@ -21,8 +21,12 @@ Ordered optional_number(std::optional<double> value) { return value ? Ordered(*v
 Ordered both(const Ordered& left, const Ordered& right) { return {{"left", left}, {"right", right}}; }
 
 Ordered port_counters(const tally::PortCounters& c) {
-    return {{"received_frames", c.received_frames}, {"transmitted_frames", c.transmitted_frames}, {"missed_frames", c.missed_frames},
-            {"receive_errors", c.receive_errors},   {"transmit_errors", c.transmit_errors},       {"no_buffer_frames", c.no_buffer_frames},
+    return {{"received_frames", c.received_frames},
+            {"transmitted_frames", c.transmitted_frames},
+            {"missed_frames", c.missed_frames},
+            {"receive_errors", c.receive_errors},
+            {"transmit_errors", c.transmit_errors},
+            {"no_buffer_frames", c.no_buffer_frames},
             {"link_up", c.link_up}};
 }
 
@@ -132,7 +136,9 @@ std::string write_about(std::int64_t id, const About& about) {
 }
 
 std::string write_frames(std::int64_t id, const FramesRequest& request) {
-    return line_of({{"id", id}, {"response", "frames"}, {"frames", request.plan.version == plan::IpVersion::v4 ? preview<plan::IpVersion::v4>(request) : preview<plan::IpVersion::v6>(request)}});
+    return line_of({{"id", id},
+                    {"response", "frames"},
+                    {"frames", request.plan.version == plan::IpVersion::v4 ? preview<plan::IpVersion::v4>(request) : preview<plan::IpVersion::v6>(request)}});
 }
 
 std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second) {
@@ -195,7 +201,7 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
                       {"offered_tolerance", r.limits.offered_tolerance},
                       {"overdue_after_us", r.limits.overdue_after_us},
                       {"overdue_tolerance", r.limits.overdue_tolerance},
-      {"longest_overdue_us", r.limits.longest_overdue_us},
+                      {"longest_overdue_us", r.limits.longest_overdue_us},
                       {"clock_ppm", r.limits.clock_ppm}}},
                     {"deviations", deviations},
                     {"phases", phases},

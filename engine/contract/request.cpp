@@ -54,7 +54,8 @@ plan::PlanSide read_plan_side(ObjectReader r) {
     side.hosts.base = read_address(hosts, "base");
     auto host = hosts.object("host");
     side.hosts.offset = static_cast<std::uint32_t>(host.whole("offset", 0, 14));
-    side.hosts.host = {.first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)), .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)), .mode = plan::Mode::pseudorandom};
+    side.hosts.host = {
+        .first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)), .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)), .mode = plan::Mode::pseudorandom};
     if (host.has("mode")) side.hosts.host.mode = read_mode(host);
     host.finish();
     hosts.finish();

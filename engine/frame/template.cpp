@@ -70,8 +70,7 @@ void check_frame_size(IpVersion version, std::size_t frame_size) {
     }
 }
 
-FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity identity, plan::MacAddress source_mac,
-                            plan::MacAddress destination_mac) {
+FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity identity, plan::MacAddress source_mac, plan::MacAddress destination_mac) {
     check_frame_size(plan.version, frame_size);
     return plan.version == IpVersion::v4 ? make<IpVersion::v4>(plan, frame_size, identity, source_mac, destination_mac)
                                          : make<IpVersion::v6>(plan, frame_size, identity, source_mac, destination_mac);

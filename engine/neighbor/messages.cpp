@@ -67,6 +67,16 @@ bool is_arp(std::span<const std::byte> f) {
     return is_ethertype(f, frame::ethertype_arp) && f.size() >= arp_end && (big(load<std::uint64_t>(f.data() + eth)) & ~std::uint64_t{0xFFFF}) == ethernet_ipv4;
 }
 
+/// Options of length 0 or beyond the packet make all of it invalid (RFC 4861, 4.6).
+bool are_options_whole(std::span<const std::byte> options) {
+    while (!options.empty()) {
+        const std::size_t octets = options.size() < 2 ? 0 : 8 * static_cast<std::size_t>(options[1]);
+        if (octets == 0 || octets > options.size()) return false;
+        options = options.subspan(octets);
+    }
+    return true;
+}
+
 /// A neighbour message of this type that RFC 4861, 7.1 calls valid.
 bool is_nd(std::span<const std::byte> f, std::uint8_t type) {
     if (!is_ethertype(f, frame::ethertype_ipv6) || f.size() < nd_options) return false;
@@ -74,22 +84,21 @@ bool is_nd(std::span<const std::byte> f, std::uint8_t type) {
     if (f[eth + 6] != std::byte{frame::protocol_icmpv6} || f[eth + 7] != std::byte{nd_hop_limit} || f[icmp] != std::byte{type} || f[icmp + 1] != std::byte{0}) return false;
     if (icmp_octets < nd_options - icmp || icmp + icmp_octets > f.size()) return false;
     const std::uint64_t sum = frame::sum_octets(f.data() + ip6_source, 32 + icmp_octets) + frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets);
-    return frame::fold(sum) == 0xFFFF;
+    return frame::fold(sum) == 0xFFFF && are_options_whole(f.subspan(nd_options, icmp + icmp_octets - nd_options));
 }
 
-/// The link-layer address option of this type.
+/// The link-layer address option of this type, of a valid message.
 std::optional<MacAddress> find_option(std::span<const std::byte> f, std::uint8_t type) {
     const std::size_t end = icmp + big(load<std::uint16_t>(f.data() + eth + 4));
-    for (std::size_t at = nd_options; at + 8 <= end;) {
-        const std::size_t octets = 8 * static_cast<std::size_t>(f[at + 1]);
-        if (octets == 0) return std::nullopt;
-        if (f[at] == std::byte{type} && at + octets <= end) return get_mac(f.data() + at + 2);
-        at += octets;
+    for (std::size_t at = nd_options; at < end; at += 8 * static_cast<std::size_t>(f[at + 1])) {
+        if (f[at] == std::byte{type}) return get_mac(f.data() + at + 2);
     }
     return std::nullopt;
 }
 
-bool is_zero(const IpAddress& ip) { return std::ranges::all_of(ip.octets, [](auto octet) { return octet == 0; }); }
+bool is_zero(const IpAddress& ip) {
+    return std::ranges::all_of(ip.octets, [](auto octet) { return octet == 0; });
+}
 
 }  // namespace
 
@@ -128,8 +137,7 @@ std::size_t write_neighbor_solicitation(std::span<std::byte> f, const Party& sen
 std::optional<Question> read_question(std::span<const std::byte> f) noexcept {
     if (is_arp(f)) {
         if (load<std::uint16_t>(f.data() + eth + 6) != big(arp_request)) return std::nullopt;
-        return Question{.asker = {.mac = get_mac(f.data() + eth + 8), .ip = get_ip(f.data() + eth + 14, IpVersion::v4)},
-                        .target = get_ip(f.data() + eth + 24, IpVersion::v4)};
+        return Question{.asker = {.mac = get_mac(f.data() + eth + 8), .ip = get_ip(f.data() + eth + 14, IpVersion::v4)}, .target = get_ip(f.data() + eth + 24, IpVersion::v4)};
     }
     if (!is_nd(f, type_solicitation)) return std::nullopt;
     // Without the option (a unicast probe may leave it out) the asker is whoever sent the frame.

@@ -48,9 +48,7 @@ std::optional<MacAddress> parse_mac(std::string_view text) {
     return mac;
 }
 
-std::string to_string(const MacAddress& mac) {
-    return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-}
+std::string to_string(const MacAddress& mac) { return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]); }
 
 IpAddress link_local_address(const MacAddress& mac) {
     IpAddress address{.version = IpVersion::v6};

@@ -3,7 +3,14 @@
 
 #include <string_view>
 #if defined(__x86_64__)
+// GCC 12 warns of the vectors that its own header leaves undefined on purpose (GCC bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 #endif
 
 namespace evenhand::plan {
@@ -34,7 +41,8 @@ bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
 // shorter operations leave in the high halves does no harm, and nothing needs to be shuffled. Several vectors go through the
 // rounds together, because one alone would wait for its multiplications.
 
-__attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+__attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds,
+                                               DrawLanes& lanes) noexcept {
     constexpr std::size_t width = 4;
     constexpr std::size_t together = 2;
     const __m256i m0 = _mm256_set1_epi64x(multiplier_0);
@@ -45,7 +53,8 @@ __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_
         __m256i w[drawn_fields][together];
         for (std::size_t v = 0; v < together; ++v) {
             const std::uint64_t k = first + (at + v * width) * stride;
-            w[0][v] = _mm256_set_epi64x(static_cast<long long>(k + 3 * stride), static_cast<long long>(k + 2 * stride), static_cast<long long>(k + stride), static_cast<long long>(k));
+            w[0][v] =
+                _mm256_set_epi64x(static_cast<long long>(k + 3 * stride), static_cast<long long>(k + 2 * stride), static_cast<long long>(k + stride), static_cast<long long>(k));
             w[1][v] = _mm256_srli_epi64(w[0][v], 32);
             w[2][v] = _mm256_set1_epi64x(stream);
             w[3][v] = _mm256_setzero_si256();
@@ -68,14 +77,16 @@ __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_
             for (std::size_t v = 0; v < together; ++v) {
                 const __m256i product = _mm256_mul_epu32(w[i][v], _mm256_set1_epi64x(bounds.count[i]));
                 biased = _mm256_or_si256(biased, _mm256_cmpgt_epi64(threshold, _mm256_and_si256(product, low)));
-                _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at + v * width]), _mm256_add_epi64(_mm256_srli_epi64(product, 32), _mm256_set1_epi64x(bounds.first[i])));
+                _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at + v * width]),
+                                   _mm256_add_epi64(_mm256_srli_epi64(product, 32), _mm256_set1_epi64x(bounds.first[i])));
             }
         }
     }
     return _mm256_testz_si256(biased, biased) == 0;
 }
 
-__attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+__attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds,
+                                                    DrawLanes& lanes) noexcept {
     constexpr std::size_t width = 8;
     constexpr std::size_t together = DrawLanes::size / width;
     constexpr int xor_of_three = 0x96;
@@ -129,8 +140,8 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, PhiloxKe
     for (int round = 0; round < rounds; ++round) {
         const std::uint64_t product_0 = std::uint64_t{multiplier_0} * c[0];
         const std::uint64_t product_1 = std::uint64_t{multiplier_1} * c[2];
-        c = {static_cast<std::uint32_t>(product_1 >> 32U) ^ c[1] ^ key[0], static_cast<std::uint32_t>(product_1),
-             static_cast<std::uint32_t>(product_0 >> 32U) ^ c[3] ^ key[1], static_cast<std::uint32_t>(product_0)};
+        c = {static_cast<std::uint32_t>(product_1 >> 32U) ^ c[1] ^ key[0], static_cast<std::uint32_t>(product_1), static_cast<std::uint32_t>(product_0 >> 32U) ^ c[3] ^ key[1],
+             static_cast<std::uint32_t>(product_0)};
         key[0] += weyl_0;
         key[1] += weyl_1;
     }

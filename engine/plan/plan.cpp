@@ -8,9 +8,7 @@
 namespace evenhand::plan {
 namespace {
 
-[[noreturn]] void refuse(std::string what, std::string where, std::string next) {
-    throw Fault{FaultCode::bad_plan, std::move(what), std::move(where), std::move(next)};
-}
+[[noreturn]] void refuse(std::string what, std::string where, std::string next) { throw Fault{FaultCode::bad_plan, std::move(what), std::move(where), std::move(next)}; }
 
 void check_side(const AddressPlan& plan, const PlanSide& side, const std::string& where) {
     for (const auto& [address, name] : {std::pair{&side.gateway, "gateway"}, {&side.dut_address, "dut_address"}, {&side.hosts.base, "hosts.base"}}) {
@@ -25,8 +23,7 @@ void check_side(const AddressPlan& plan, const PlanSide& side, const std::string
                "Use 2 for IPv4, 12 for IPv6.");
     }
     if (host.count == 0 || host.first + host.count > 65536) {
-        refuse(fmt::format("hosts {}..{} do not fit into 16 bits", host.first, std::uint64_t{host.first} + host.count - 1), where + ".hosts.host",
-               "Lower first or count.");
+        refuse(fmt::format("hosts {}..{} do not fit into 16 bits", host.first, std::uint64_t{host.first} + host.count - 1), where + ".hosts.host", "Lower first or count.");
     }
     for (const auto& [address, name] : {std::pair{&side.gateway, "gateway"}, {&side.dut_address, "dut_address"}}) {
         const std::uint32_t value = address->octets[offset] * 256U + address->octets[offset + 1];

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "fault.hpp"
 #include "frame/template.hpp"
@@ -26,20 +27,21 @@ unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, 
         for (const auto& queue : worker.*list) {
             if (queue.side != side) continue;
             if (!numbers.insert(queue.number).second) {
-                throw Fault{FaultCode::bad_request, fmt::format("{} {} of the {} side is given to two workers", what, queue.number, name_of(side)), "open.workers", "Give it to one."};
+                throw Fault{FaultCode::bad_request, fmt::format("{} {} of the {} side is given to two workers", what, queue.number, name_of(side)), "open.workers",
+                            "Give it to one."};
             }
         }
     }
     if (numbers.empty() || *numbers.rbegin() + 1 != numbers.size()) {
-        throw Fault{FaultCode::bad_request, fmt::format("the {} side has {} of {} {}s", name_of(side), numbers.size(), numbers.empty() ? 1 : *numbers.rbegin() + 1, what), "open.workers",
-                    fmt::format("Number the {}s of a side 0, 1, 2, ... without a gap.", what)};
+        throw Fault{FaultCode::bad_request, fmt::format("the {} side has {} of {} {}s", name_of(side), numbers.size(), numbers.empty() ? 1 : *numbers.rbegin() + 1, what),
+                    "open.workers", fmt::format("Number the {}s of a side 0, 1, 2, ... without a gap.", what)};
     }
     return static_cast<unsigned>(numbers.size());
 }
 
 }  // namespace
 
-Tester::Tester(const OpenRequest& request) : request_{request} {
+Tester::Tester(OpenRequest request) : request_{std::move(request)} {
     plan::check_plan(request_.plan);
     frame::check_frame_size(request_.plan.version, request_.frame_size);
     count_queues();
@@ -73,7 +75,8 @@ void Tester::count_queues() {
     std::set<unsigned> used;
     for (const auto& w : request_.workers) {
         if (std::ranges::find(allowed, w.cpu) == allowed.end()) {
-            throw Fault{FaultCode::no_cpu, fmt::format("this process may not use CPU {}", w.cpu), "open.workers", "Use CPUs that this process is allowed to use (taskset -p shows them)."};
+            throw Fault{FaultCode::no_cpu, fmt::format("this process may not use CPU {}", w.cpu), "open.workers",
+                        "Use CPUs that this process is allowed to use (taskset -p shows them)."};
         }
         if (!used.insert(w.cpu).second) throw Fault{FaultCode::bad_request, fmt::format("two workers on CPU {}", w.cpu), "open.workers", "Give what both do to one worker."};
     }

@@ -17,7 +17,7 @@ class Tester {
    public:
     /// Opens ports and starts workers; on a Fault nothing stays open. Faults: bad_plan, bad_frame_size, bad_request, no_device,
     /// no_permission, no_memory, no_cpu.
-    explicit Tester(const OpenRequest& request);
+    explicit Tester(OpenRequest request);
     ~Tester();
     Tester(const Tester&) = delete;
     Tester& operator=(const Tester&) = delete;

@@ -38,15 +38,17 @@ void check(const Tester& tester, const TrialRequest& request) {
         constexpr double overhead_octets = 20;  // preamble and least gap (R2544-16)
         constexpr double bits_per_octet = 8;
         const auto line_rate = tester.line_rate_bps(plan::sending_side(direction));
-        const double most = line_rate ? std::floor(*line_rate / (bits_per_octet * (static_cast<double>(tester.request().frame_size) + overhead_octets))) : tester.ticks_per_second() / 2;
+        const double most =
+            line_rate ? std::floor(*line_rate / (bits_per_octet * (static_cast<double>(tester.request().frame_size) + overhead_octets))) : tester.ticks_per_second() / 2;
         if (request.rate_fps > most) {
-            throw Fault{FaultCode::bad_rate, fmt::format("{:.0f} fps are more than the {:.0f} fps that {} carries", request.rate_fps, most, line_rate ? "the line" : "this clock"), "trial.rate_fps",
-                        fmt::format("Use at most {:.0f} fps for frames of {} octets.", most, tester.request().frame_size)};
+            throw Fault{FaultCode::bad_rate, fmt::format("{:.0f} fps are more than the {:.0f} fps that {} carries", request.rate_fps, most, line_rate ? "the line" : "this clock"),
+                        "trial.rate_fps", fmt::format("Use at most {:.0f} fps for frames of {} octets.", most, tester.request().frame_size)};
         }
     }
     for (const auto side : {Side::left, Side::right}) {
         if (!tester.responder(side).dut_mac()) {
-            throw Fault{FaultCode::not_resolved, fmt::format("the DUT's MAC on the {} side is not known", side == Side::left ? "left" : "right"), "trial", "Send a resolve request first, or give dut_mac."};
+            throw Fault{FaultCode::not_resolved, fmt::format("the DUT's MAC on the {} side is not known", side == Side::left ? "left" : "right"), "trial",
+                        "Send a resolve request first, or give dut_mac."};
         }
     }
 }
@@ -70,7 +72,9 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request) {
 /// Keeps the time of the phases and asks the observer while waiting.
 class PhaseClock {
    public:
-    PhaseClock(tally::TrialResult& result, TrialObserver& observer, double total_s) : result_{result}, observer_{observer} { progress_.trial = result.trial, progress_.total_s = total_s; }
+    PhaseClock(tally::TrialResult& result, TrialObserver& observer, double total_s) : result_{result}, observer_{observer} {
+        progress_.trial = result.trial, progress_.total_s = total_s;
+    }
 
     /// Wait until `done` or for `seconds`; false if the observer ended it. `count` puts frame counts into the progress.
     template <class Done, class Count>
@@ -90,7 +94,8 @@ class PhaseClock {
         return goes_on;
     }
     bool wait(const char* phase, double seconds) {
-        return wait(phase, seconds, [] { return false; }, [](Progress&) {});
+        return wait(
+            phase, seconds, [] { return false; }, [](Progress&) {});
     }
 
    private:
@@ -110,8 +115,8 @@ struct Timeline {
     Ticks finish;
 
     Timeline(const TrialRequest& request, double ticks_per_second) {
-        constexpr double lead_s = 0.05;    // for the workers to leave their idle sleep
-        constexpr double grace_s = 0.01;   // a stalled sender may catch up so long; the offered load tells
+        constexpr double lead_s = 0.05;   // for the workers to leave their idle sleep
+        constexpr double grace_s = 0.01;  // a stalled sender may catch up so long; the offered load tells
         constexpr double grace_share = 1e-3;
         const auto ticks = [=](double seconds) { return static_cast<Ticks>(seconds * ticks_per_second); };
         start = pace::TickClock::now() + ticks(lead_s);
@@ -131,8 +136,9 @@ std::vector<PortSender<V>> make_senders(Tester& tester, const TrialRequest& requ
         if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
         const unsigned streams = tester.streams(s.side);
         const auto& responder = tester.responder(s.side);
-        const auto frame_template = frame::make_template(open.plan, open.frame_size, {.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = request.trial},
-                                                         responder.own_mac(), responder.dut_mac().value());
+        const auto frame_template =
+            frame::make_template(open.plan, open.frame_size, {.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = request.trial}, responder.own_mac(),
+                                 responder.dut_mac().value());
         const frame::StreamShare share{.first = s.number, .stride = streams};
         const frame::TestFrameSource<V> source{frame_template, plan::FlowDraw{open.plan, direction, open.seed}, share};
         // Stream s begins at the time of frame s of the direction and sends every n-th: together they are evenly spaced.
@@ -177,8 +183,8 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
     return trials;
 }
 
-tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials, const tally::SequenceMap& map,
-                              const Timeline& time, double ticks_per_second) {
+tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
+                              const tally::SequenceMap& map, const Timeline& time, double ticks_per_second) {
     tally::DirectionResult d{.direction = direction, .intended_frames = frames_of(request), .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
     Ticks last_send = time.start;
     Ticks max_overdue = 0;

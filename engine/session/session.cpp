@@ -113,8 +113,7 @@ std::string Session::answer(std::int64_t id, const contract::FramesRequest& requ
 std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
     if (tester_) throw Fault{FaultCode::bad_order, "a tester is open already", "", "Send a close request first."};
     tester_ = std::make_unique<run::Tester>(request);
-    return contract::write_open(id,
-                                for_both<contract::OpenedPort>([&](Side side) -> contract::OpenedPort {
+    return contract::write_open(id, for_both<contract::OpenedPort>([&](Side side) -> contract::OpenedPort {
                                     const auto& port = tester_->port(side);
                                     return {.device = port.device(),
                                             .driver = port.driver(),

@@ -26,7 +26,7 @@ struct Limits {
 struct PortCounters {
     std::uint64_t received_frames = 0;
     std::uint64_t transmitted_frames = 0;
-    std::uint64_t missed_frames = 0;     // imissed: the receive ring was full
+    std::uint64_t missed_frames = 0;  // imissed: the receive ring was full
     std::uint64_t receive_errors = 0;
     std::uint64_t transmit_errors = 0;
     std::uint64_t no_buffer_frames = 0;  // rx_nombuf: no buffer was free
@@ -61,9 +61,7 @@ struct DirectionResult {
     std::vector<std::uint64_t> first_lost;
 
     [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
-    [[nodiscard]] double loss_ratio() const {
-        return offered_frames == 0 ? 1.0 : static_cast<double>(lost_frames()) / static_cast<double>(offered_frames);
-    }
+    [[nodiscard]] double loss_ratio() const { return offered_frames == 0 ? 1.0 : static_cast<double>(lost_frames()) / static_cast<double>(offered_frames); }
 };
 
 struct Phase {

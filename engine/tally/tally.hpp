@@ -14,27 +14,28 @@ namespace evenhand::tally {
 using pace::Ticks;
 
 struct alignas(64) SenderTally {
-    std::uint64_t offered_frames = 0;     // accepted by the port
-    std::uint64_t overdue_frames = 0;     // left later than the limit after they were due
-    std::uint64_t refusals = 0;           // times the port took fewer frames than it was given
-    std::uint64_t largest_burst = 0;      // frames given to the port at once
-    Ticks max_overdue = 0;                // of the first frame of a burst
-    Ticks last_send = 0;                  // when the last frame was accepted
+    std::uint64_t offered_frames = 0;  // accepted by the port
+    std::uint64_t overdue_frames = 0;  // left later than the limit after they were due
+    std::uint64_t refusals = 0;        // times the port took fewer frames than it was given
+    std::uint64_t largest_burst = 0;   // frames given to the port at once
+    Ticks max_overdue = 0;             // of the first frame of a burst
+    Ticks last_send = 0;               // when the last frame was accepted
 };
 
 struct alignas(64) ReceiverTally {
-    std::uint64_t received_frames = 0;    // unique, intact, right length, in time
+    std::uint64_t received_frames = 0;  // unique, intact, right length, in time
     std::uint64_t duplicated_frames = 0;
-    std::uint64_t reordered_frames = 0;   // below the largest number seen of their stream
-    std::uint64_t late_frames = 0;        // after the residual wait
-    std::uint64_t corrupted_frames = 0;   // tag right, checksum wrong
+    std::uint64_t reordered_frames = 0;  // below the largest number seen of their stream
+    std::uint64_t late_frames = 0;       // after the residual wait
+    std::uint64_t corrupted_frames = 0;  // tag right, checksum wrong
     std::uint64_t wrong_length_frames = 0;
-    std::uint64_t foreign_frames = 0;     // no test frame and no neighbour traffic, or a test frame on the wrong side
-    std::uint64_t stale_frames = 0;       // of another trial
-    std::uint64_t neighbor_frames = 0;    // ARP and ND
+    std::uint64_t foreign_frames = 0;   // no test frame and no neighbour traffic, or a test frame on the wrong side
+    std::uint64_t stale_frames = 0;     // of another trial
+    std::uint64_t neighbor_frames = 0;  // ARP and ND
     Ticks max_poll_gap = 0;
-    Ticks gap_excess = 0;                 // time in poll gaps beyond what the receive ring holds, summed
-    std::array<std::uint64_t, frame::most_streams> next_in_order{};  // of each stream: largest number seen + 1
+    Ticks gap_excess = 0;  // time in poll gaps beyond what the receive ring holds, summed
+    /// Of each stream: largest number seen + 1.
+    std::array<std::uint64_t, frame::most_streams> next_in_order{};
     LatencyHistogram latency;
 
     void add(const ReceiverTally& other) noexcept;

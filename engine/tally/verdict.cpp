@@ -20,11 +20,12 @@ void note(std::vector<Reason>& reasons, const char* code, fmt::format_string<Arg
 
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const Limits& limits = result.limits;
-    const double error = d.offered_fps / result.intended_fps - 1;
+    // Against the whole number of frames that rate and duration make: a short trial cannot offer half a frame.
+    const double error = d.offered_fps * result.intended_duration_s / static_cast<double>(d.intended_frames) - 1;
     const bool load_missed = std::abs(error) > limits.offered_tolerance || d.offered_frames != d.intended_frames;
     if (load_missed) {
-        note(reasons, "offered_load", "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)", name_of(d.direction),
-             d.offered_frames, d.offered_fps, d.intended_frames, result.intended_fps, 100 * error, 100 * limits.offered_tolerance);
+        note(reasons, "offered_load", "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)", name_of(d.direction), d.offered_frames,
+             d.offered_fps, d.intended_frames, result.intended_fps, 100 * error, 100 * limits.offered_tolerance);
         if (d.refusals != 0) note(reasons, "port_refused", "{}: the port refused frames {} times: the other side pushes back", name_of(d.direction), d.refusals);
     }
     if (static_cast<double>(d.overdue_frames) > limits.overdue_tolerance * static_cast<double>(d.intended_frames) || d.max_overdue_us > limits.longest_overdue_us) {
@@ -45,12 +46,12 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
                                  (port.after.receive_errors - port.before.receive_errors);
     if (missed != 0) note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames", name_of(d.direction), missed);
     if (d.gap_frames != 0) {
-        note(reasons, "receiver_gap", "{}: the receiver did not look for up to {:.0f} us; {} frames may have overrun its ring of {}", name_of(d.direction),
-             d.max_poll_gap_us, d.gap_frames, d.ring_frames);
+        note(reasons, "receiver_gap", "{}: the receiver did not look for up to {:.0f} us; {} frames may have overrun its ring of {}", name_of(d.direction), d.max_poll_gap_us,
+             d.gap_frames, d.ring_frames);
     }
     if (d.overdue_frames != 0) {
-        note(reasons, "overdue_may_explain_loss", "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts", name_of(d.direction),
-             d.overdue_frames, d.max_overdue_us);
+        note(reasons, "overdue_may_explain_loss", "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts", name_of(d.direction), d.overdue_frames,
+             d.max_overdue_us);
     }
     return std::min(d.lost_frames(), missed + d.gap_frames + d.overdue_frames);
 }
