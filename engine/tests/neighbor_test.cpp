@@ -1,1 +1,287 @@
 // SPDX-License-Identifier: Apache-2.0
+// Neighbours: SEED-18, SEED-21, R2544-34. Frames without FCS, written out as RFC 826 and RFC 4861 have them.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "frame/reader.hpp"
+#include "neighbor/responder.hpp"
+#include "octets.hpp"
+#include "plans.hpp"
+
+using namespace evenhand;
+using neighbor::Party;
+using neighbor::Responder;
+using tests::hex;
+using tests::ip;
+using tests::Octets;
+using tests::octets_of;
+
+namespace {
+
+constexpr plan::MacAddress own{2, 0, 0, 0, 0, 0x11};
+constexpr plan::MacAddress dut{2, 0, 0, 0, 0, 0x22};
+const std::string own_hex = "020000000011";
+const std::string dut_hex = "020000000022";
+const std::string everyone = "ffffffffffff";
+const std::string padding(36, '0');
+
+Responder right_v4() { return Responder{own, ip("10.0.1.2"), ip("10.0.1.1")}; }
+Responder right_v6() { return Responder{own, ip("2001:2:0:9000::2"), ip("2001:2:0:9000::1")}; }
+
+std::string hex_of(const plan::IpAddress& address) { return hex(std::as_bytes(address.bytes())); }
+
+std::string arp_hex(const std::string& to, const std::string& from, const std::string& operation, const char* sender_ip, const std::string& target_mac, const char* target_ip) {
+    return to + from + "0806" + "0001" "0800" "06" "04" + operation + from + hex_of(ip(sender_ip)) + target_mac + hex_of(ip(target_ip)) + padding;
+}
+Octets arp_request(const char* target) { return octets_of(arp_hex(everyone, dut_hex, "0001", "10.0.1.1", "000000000000", target)); }
+
+/// A neighbour message with its checksum by the book. `icmp`: type, code, two zero octets, and the rest.
+Octets nd(const std::string& to, const std::string& from, const plan::IpAddress& source, const plan::IpAddress& destination, const std::string& icmp) {
+    const std::string length = fmt::format("{:04x}", icmp.size() / 2);
+    auto f = octets_of(to + from + "86dd" "60000000" + length + "3aff" + hex_of(source) + hex_of(destination) + icmp);
+    const auto sum = static_cast<std::uint16_t>(~tests::slow_sum(std::span{f}.subspan(22), static_cast<std::uint32_t>(58 + icmp.size() / 2)));
+    f[56] = static_cast<std::byte>(sum >> 8U);
+    f[57] = static_cast<std::byte>(sum);
+    return f;
+}
+
+struct Solicitation {
+    const char* target = "2001:2:0:9000::2";
+    const char* source = "2001:2:0:9000::1";
+    const char* destination = "ff02::1:ff00:2";
+    std::string to = "3333ff000002";
+    std::string options = "0101" + dut_hex;
+};
+Octets solicit(const Solicitation& s) { return nd(s.to, dut_hex, ip(s.source), ip(s.destination), "87000000" "00000000" + hex_of(ip(s.target)) + s.options); }
+
+Octets advertise(const char* target, const std::string& options = "0201" + dut_hex) {
+    return nd(own_hex, dut_hex, ip("2001:2:0:9000::1"), ip("2001:2:0:9000::2"), "88000000" "60000000" + hex_of(ip(target)) + options);
+}
+
+/// What the responder answers, in a buffer of `room` octets; empty for nothing.
+Octets answer(Responder& responder, const Octets& question, std::size_t room = 2048) {
+    Octets buffer = question;
+    buffer.resize(std::max(room, question.size()));
+    buffer.resize(responder.answer(buffer, question.size()));
+    return buffer;
+}
+
+bool is_silent(Responder&& responder, const Octets& question) { return answer(responder, question).empty() && responder.answers() == 0; }
+
+}  // namespace
+
+TEST_CASE("an ARP request for the gateway is answered, octet by octet") {
+    auto responder = right_v4();
+    const auto request = arp_request("10.0.1.2");
+    REQUIRE(request.size() == 60);
+    CHECK(frame::look_at(request.data(), request.size()).kind == frame::FrameKind::neighbor);
+    CHECK(hex(answer(responder, request)) == arp_hex(dut_hex, own_hex, "0002", "10.0.1.2", dut_hex, "10.0.1.1"));
+    CHECK(responder.questions() == 1);
+    CHECK(responder.answers() == 1);
+}
+
+TEST_CASE("nobody answers ARP for a host, the DUT, the other side or a neighbour (SEED-18)") {
+    for (const char* const target : {"198.19.0.1", "198.18.0.1", "10.0.1.1", "10.0.0.2", "10.0.1.3", "0.0.0.0", "255.255.255.255"}) {
+        CAPTURE(target);
+        auto responder = right_v4();
+        CHECK(answer(responder, arp_request(target)).empty());
+        CHECK(responder.questions() == 1);
+        CHECK(responder.answers() == 0);
+    }
+}
+
+TEST_CASE("an ARP reply is no question") {
+    CHECK(is_silent(right_v4(), octets_of(arp_hex(own_hex, dut_hex, "0002", "10.0.1.1", own_hex, "10.0.1.2"))));
+}
+
+TEST_CASE("ARP of another hardware, protocol or address length is left alone, and so is a cut one") {
+    const auto good = arp_request("10.0.1.2");
+    for (const std::size_t at : {14U, 15U, 16U, 17U, 18U, 19U, 20U, 21U}) {
+        auto f = good;
+        f[at] ^= std::byte{4};
+        CHECK_MESSAGE(is_silent(right_v4(), f), at);
+    }
+    for (std::size_t length = 0; length < 42; ++length) CHECK_MESSAGE(is_silent(right_v4(), Octets(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length))), length);
+    auto responder = right_v4();
+    CHECK(answer(responder, Octets(good.begin(), good.begin() + 42)).size() == 42);  // without padding, as some virtual ports give it
+}
+
+TEST_CASE("a solicitation to the group is answered, octet by octet") {
+    auto responder = right_v6();
+    const auto expected = nd(dut_hex, own_hex, ip("2001:2:0:9000::2"), ip("2001:2:0:9000::1"), "88000000" "e0000000" + hex_of(ip("2001:2:0:9000::2")) + "0201" + own_hex);
+    const auto question = solicit({});
+    CHECK(frame::look_at(question.data(), question.size()).kind == frame::FrameKind::neighbor);
+    CHECK(hex(answer(responder, question)) == hex(expected));
+    CHECK(responder.answers() == 1);
+    SUBCASE("and so is one to the address itself, with or without the option") {
+        CHECK(hex(answer(responder, solicit({.destination = "2001:2:0:9000::2", .to = own_hex}))) == hex(expected));
+        CHECK(hex(answer(responder, solicit({.destination = "2001:2:0:9000::2", .to = own_hex, .options = ""}))) == hex(expected));
+    }
+    SUBCASE("and one with other options before that of the address, and octets behind the packet") {
+        auto longer = solicit({.options = "0e01" "010203040506" "0101" + dut_hex});
+        longer.resize(longer.size() + 6);
+        CHECK(hex(answer(responder, longer)) == hex(expected));
+    }
+}
+
+TEST_CASE("duplicate address detection is answered to all nodes") {
+    auto responder = right_v6();
+    const auto expected =
+        nd("333300000001", own_hex, ip("2001:2:0:9000::2"), ip("ff02::1"), "88000000" "a0000000" + hex_of(ip("2001:2:0:9000::2")) + "0201" + own_hex);
+    CHECK(hex(answer(responder, solicit({.source = "::", .options = ""}))) == hex(expected));
+}
+
+TEST_CASE("the target decides, never the group (SEED-21)") {
+    // The hosts of the right block share 256 groups with the gateways: ff02::1:ffXX:2.
+    auto responder = Responder{own, ip("2001:2::100:2"), ip("2001:2::100:1")};
+    CHECK_FALSE(answer(responder, solicit({.target = "2001:2::100:2", .destination = "ff02::1:ff00:2"})).empty());
+    CHECK_FALSE(answer(responder, solicit({.target = "2001:2::100:2", .destination = "ff02::1:ff77:2", .to = "3333ff770002"})).empty());
+    for (const char* const target : {"2001:2::1", "2001:2::2", "2001:2::200:2", "2001:2:0:8000::2", "2001:2::100:1", "::", "fe80::ff:fe00:22"}) {
+        CHECK_MESSAGE(answer(responder, solicit({.target = target})).empty(), target);
+    }
+    CHECK(responder.answers() == 2);
+    CHECK(responder.questions() == 9);
+}
+
+TEST_CASE("the link-local address is answered for") {
+    auto responder = right_v6();
+    const auto reply = answer(responder, solicit({.target = "fe80::ff:fe00:11", .source = "fe80::ff:fe00:22", .destination = "ff02::1:ff00:11", .to = "3333ff000011"}));
+    REQUIRE(reply.size() == 86);
+    CHECK(hex(reply).substr(44, 64) == hex_of(ip("fe80::ff:fe00:11")) + hex_of(ip("fe80::ff:fe00:22")));
+}
+
+TEST_CASE("solicitations that RFC 4861, 7.1.1 calls invalid are not answered") {
+    const auto good = solicit({});
+    REQUIRE_FALSE(is_silent(right_v6(), good));
+    const auto changed = [&](std::size_t at, int value) {
+        auto f = good;
+        f[at] = static_cast<std::byte>(value);
+        return f;
+    };
+    SUBCASE("hop limit 254: it has crossed a router") { CHECK(is_silent(right_v6(), changed(21, 254))); }
+    SUBCASE("a wrong checksum, by any octet that it covers") {
+        for (std::size_t at = 22; at < good.size(); ++at) CHECK_MESSAGE(is_silent(right_v6(), changed(at, static_cast<int>(good[at]) ^ 0x40)), at);
+    }
+    SUBCASE("a code that is not 0, with the checksum right") {
+        CHECK(is_silent(right_v6(), nd("3333ff000002", dut_hex, ip("2001:2:0:9000::1"), ip("ff02::1:ff00:2"), "87010000" "00000000" + hex_of(ip("2001:2:0:9000::2")) + "0101" + dut_hex)));
+    }
+    SUBCASE("another protocol") { CHECK(is_silent(right_v6(), changed(20, 17))); }
+    SUBCASE("truncated anywhere") {
+        for (std::size_t length = 0; length < good.size(); ++length) CHECK_MESSAGE(is_silent(right_v6(), Octets(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length))), length);
+    }
+    SUBCASE("a payload length that is not that of the packet") {
+        for (const int length : {0, 8, 23, 24, 31, 33, 255}) CHECK_MESSAGE(is_silent(right_v6(), changed(19, length)), length);
+    }
+    SUBCASE("an option of length 0, or one that leaves the packet") {
+        CHECK(is_silent(right_v6(), solicit({.options = "0100" + dut_hex})));
+        CHECK(is_silent(right_v6(), solicit({.options = "0e00" "010203040506" "0101" + dut_hex})));
+        CHECK(is_silent(right_v6(), solicit({.options = "0102" + dut_hex})));
+    }
+}
+
+TEST_CASE("an answer that does not fit is none") {
+    // A solicitation without the option has 78 octets, its answer 86.
+    auto responder = right_v6();
+    CHECK(answer(responder, solicit({.options = ""}), 85).empty());
+    CHECK(answer(responder, solicit({.options = ""}), 86).size() == 86);
+}
+
+TEST_CASE("the DUT's MAC is learnt wherever it is told") {
+    using Told = std::pair<const char*, Octets>;
+    SUBCASE("IPv4") {
+        for (const auto& [what, frame] : {Told{"reply", octets_of(arp_hex(own_hex, dut_hex, "0002", "10.0.1.1", own_hex, "10.0.1.2"))}, Told{"request", arp_request("10.0.1.2")},
+                                          Told{"request for another", arp_request("10.0.1.77")}}) {
+            auto responder = right_v4();
+            CHECK_FALSE(responder.dut_mac().has_value());
+            (void)answer(responder, frame);
+            CHECK_MESSAGE(responder.dut_mac() == dut, what);
+        }
+    }
+    SUBCASE("IPv6") {
+        for (const auto& [what, frame] : {Told{"advertisement", advertise("2001:2:0:9000::1")}, Told{"solicitation", solicit({})}, Told{"for another", solicit({.target = "2001:2:0:9000::77"})}}) {
+            auto responder = right_v6();
+            (void)answer(responder, frame);
+            CHECK_MESSAGE(responder.dut_mac() == dut, what);
+        }
+    }
+    SUBCASE("but not from others, and not from what does not tell it") {
+        for (const auto& frame : {advertise("2001:2:0:9000::3"), advertise("2001:2:0:9000::1", ""), solicit({.options = ""}), solicit({.source = "2001:2:0:9000::3"}), solicit({.source = "::", .options = ""})}) {
+            auto responder = right_v6();
+            (void)answer(responder, frame);
+            CHECK_FALSE(responder.dut_mac().has_value());
+        }
+        auto responder = right_v4();
+        (void)answer(responder, octets_of(arp_hex(own_hex, dut_hex, "0002", "10.0.1.9", own_hex, "10.0.1.2")));
+        CHECK_FALSE(responder.dut_mac().has_value());
+    }
+    SUBCASE("it can be given and forgotten") {
+        auto responder = right_v4();
+        responder.set_dut_mac({0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54});
+        CHECK(responder.dut_mac() == plan::MacAddress{0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54});
+        responder.forget_dut_mac();
+        CHECK_FALSE(responder.dut_mac().has_value());
+        responder.set_dut_mac({});
+        CHECK(responder.dut_mac() == plan::MacAddress{});
+    }
+}
+
+TEST_CASE("the learning frame is that of RFC 2544 C.2.4.1 (R2544-34)") {
+    Octets frame(neighbor::arp_octets, std::byte{0xAA});
+    REQUIRE(right_v4().write_question(frame) == 60);
+    CHECK(hex(frame) == arp_hex(everyone, own_hex, "0001", "10.0.1.2", everyone, "10.0.1.1"));
+    frame.assign(neighbor::solicitation_octets, std::byte{0xAA});
+    REQUIRE(right_v6().write_question(frame) == 86);
+    CHECK(hex(frame) == hex(nd("3333ff000001", own_hex, ip("2001:2:0:9000::2"), ip("ff02::1:ff00:1"), "87000000" "00000000" + hex_of(ip("2001:2:0:9000::1")) + "0101" + own_hex)));
+}
+
+TEST_CASE("two testers find each other") {
+    Responder one{own, ip("2001:2:0:9000::2"), ip("2001:2:0:9000::1")};
+    Responder other{dut, ip("2001:2:0:9000::1"), ip("2001:2:0:9000::2")};
+    Octets question(neighbor::solicitation_octets);
+    (void)one.write_question(question);
+    const auto reply = answer(other, question);
+    CHECK(other.dut_mac() == own);
+    CHECK(answer(one, reply).empty());
+    CHECK(one.dut_mac() == dut);
+}
+
+TEST_CASE("octets of any kind are read within their length") {
+    // Buffers of exactly the frame's size: the sanitizer build sees a step beyond.
+    const auto survives = [](const Octets& frame) {
+        for (const bool v6 : {false, true}) {
+            auto responder = v6 ? right_v6() : right_v4();
+            Octets buffer(frame.begin(), frame.end());
+            buffer.shrink_to_fit();
+            const auto octets = responder.answer(buffer, buffer.size());
+            RC_ASSERT(octets <= buffer.size());
+            (void)frame::look_at(buffer.data(), buffer.size());
+        }
+    };
+    const bool noise = rc::check("noise", [&](const std::vector<std::uint8_t>& tail) {
+        auto f = octets_of(*rc::gen::element<std::string>("", everyone + dut_hex, everyone + dut_hex + "0806", everyone + dut_hex + "86dd", everyone + dut_hex + "08060001080006040001",
+                                                          everyone + dut_hex + "86dd60000000" "00203aff"));
+        for (const auto octet : tail) f.push_back(std::byte{octet});
+        survives(f);
+    });
+    CHECK(noise);
+    const std::vector<Octets> good{arp_request("10.0.1.2"), solicit({}), solicit({.options = ""}), solicit({.source = "::", .options = ""}), advertise("2001:2:0:9000::1")};
+    const bool damage = rc::check("good messages, damaged, with the checksum made right again", [&] {
+        auto f = *rc::gen::elementOf(good);
+        const auto hits = *rc::gen::inRange(0, 4);
+        for (int i = 0; i < hits; ++i) f[*rc::gen::inRange<std::size_t>(0, f.size())] = std::byte{*rc::gen::arbitrary<std::uint8_t>()};
+        f.resize(*rc::gen::inRange<std::size_t>(0, f.size() + 20));
+        if (f.size() > 58) {
+            const auto claimed = std::min<std::size_t>(static_cast<std::size_t>(f[18]) * 256 + static_cast<std::size_t>(f[19]), f.size() - 54);
+            f[56] = f[57] = std::byte{0};
+            const auto sum = static_cast<std::uint16_t>(~tests::slow_sum(std::span{f}.subspan(22, 32 + claimed), static_cast<std::uint32_t>(58 + claimed)));
+            f[56] = static_cast<std::byte>(sum >> 8U);
+            f[57] = static_cast<std::byte>(sum);
+        }
+        survives(f);
+    });
+    CHECK(damage);
+}
