@@ -77,16 +77,6 @@ bool are_options_whole(std::span<const std::byte> options) {
     return true;
 }
 
-/// Options of length 0 or beyond the packet make all of it invalid (RFC 4861, 4.6).
-bool are_options_whole(std::span<const std::byte> options) {
-    while (!options.empty()) {
-        const std::size_t octets = options.size() < 2 ? 0 : 8 * static_cast<std::size_t>(options[1]);
-        if (octets == 0 || octets > options.size()) return false;
-        options = options.subspan(octets);
-    }
-    return true;
-}
-
 /// A neighbour message of this type that RFC 4861, 7.1 calls valid.
 bool is_nd(std::span<const std::byte> f, std::uint8_t type) {
     if (!is_ethertype(f, frame::ethertype_ipv6) || f.size() < nd_options) return false;
