@@ -16,14 +16,16 @@ import pytest
 from evenhand.series import read_run
 
 pytestmark = [pytest.mark.root, pytest.mark.wire, pytest.mark.skipif(os.geteuid() != 0, reason="the demo's network namespaces need root")]
-EVENHAND = [sys.executable, "-m", "evenhand.cli.main"]
+EVENHAND = [sys.executable, "-m", "evenhand"]
 GUARD_S = 240
 
 
 def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
     """SEED-02, SEED-05: one address pair first, then all addresses, both IP versions; each trial has its verdict, in the file too."""
     run = tmp_path / "demo.evenhand"
-    done = subprocess.run([*EVENHAND, "demo", "--quick", "--json", "--run", str(run)], capture_output=True, text=True, timeout=GUARD_S, check=False)
+    done = subprocess.run(
+        [*EVENHAND, "demo", "--quick", "--json", "--run", str(run)], capture_output=True, text=True, timeout=GUARD_S, check=False
+    )
     if done.returncode == 3 and "cannot keep any load" in done.stderr:
         pytest.skip("this machine is too busy to offer any load: " + done.stderr.splitlines()[-3])
     assert done.returncode == 0, done.stderr

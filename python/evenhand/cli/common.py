@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +29,21 @@ FrameSizeOption = Annotated[
     str | None, typer.Option("--frame-size", metavar="OCTETS", help="With FCS; IPv4 from 64, IPv6 from 84. Default: the smallest.")
 ]
 EngineOption = Annotated[Path | None, typer.Option("--engine", help="The engine; default: EVENHAND_ENGINE, this checkout's, PATH.")]
-RunOption = Annotated[Path | None, typer.Option("--run", metavar="FILE", help="Store the run here (*.evenhand, must not exist).")]
+RunOption = Annotated[
+    Path | None,
+    typer.Option("--run", metavar="FILE", help="Store the run here (must not exist). Default: VERB-DATE-TIME.evenhand in this folder."),
+]
+NoRunOption = Annotated[bool, typer.Option("--no-run", help="Store nothing.")]
+
+
+def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
+    """Where the run is stored: an hour of trials should not be lost because an option was forgotten. None for nowhere."""
+    if no_run:
+        if run is not None:
+            raise RequestError("both a file and none at all", where="--run, --no-run", next_step="Give one of them.")
+        return None
+    stem = f"{verb}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    return run or next(file for n in count(1) if not (file := Path(f"{stem}{'' if n == 1 else f'-{n}'}.evenhand")).exists())
 
 
 def read_plan(name: str, hosts: str | None) -> AddressPlan:

@@ -11,7 +11,19 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import DEFAULT_SEED, EngineOption, JsonOption, RunOption, SeedOption, command_line, err, out, write_json
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    EngineOption,
+    JsonOption,
+    NoRunOption,
+    RunOption,
+    SeedOption,
+    command_line,
+    err,
+    out,
+    run_file,
+    write_json,
+)
 from evenhand.cli.setup import Setup, engine_versions, make_lab_setup, open_tester
 from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import HostError
@@ -76,6 +88,7 @@ def demo(
     quick: Annotated[bool, typer.Option("--quick", help="Shorter trials, wider result: about one minute.")] = False,
     seed: SeedOption = DEFAULT_SEED,
     run: RunOption = None,
+    no_run: NoRunOption = False,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -83,6 +96,7 @@ def demo(
     pace = QUICK if quick else FULL
     # Before the lab: without an engine there is nothing to set up.
     find_engine(engine)
+    run = run_file("demo", run, no_run)
     entries: list[SuiteEntry] = []
     facts: dict[str, Any] = {}
     with ExitStack() as stack:

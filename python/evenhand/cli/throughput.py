@@ -16,6 +16,7 @@ from evenhand.cli.common import (
     FrameSizeOption,
     HostsOption,
     JsonOption,
+    NoRunOption,
     RunOption,
     SeedOption,
     choose_frame_size,
@@ -23,6 +24,7 @@ from evenhand.cli.common import (
     err,
     out,
     read_plan,
+    run_file,
     write_json,
 )
 from evenhand.cli.setup import Setup, choose_maximum, engine_versions, open_tester, read_setup
@@ -66,6 +68,7 @@ def throughput(
     wait_residual: ResidualWait = None,
     wait_restabilize: RestabilizeWait = None,
     run: RunOption = None,
+    no_run: NoRunOption = False,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -85,6 +88,7 @@ def throughput(
         limit = setup.testbed.max_theoretical_fps(size)
         check_rate(maximum_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
     directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
+    run = run_file("throughput", run, no_run)
     with ExitStack() as stack:
         store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
         progress = stack.enter_context(ProgressDisplay(err()))

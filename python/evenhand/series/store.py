@@ -145,7 +145,10 @@ class SearchWriter:
 
 
 class RunStore:
-    """Writes one run. A context manager; a run that is not left in order keeps `finished_at` empty."""
+    """Writes one run. A context manager; a run that is not left in order keeps `finished_at` empty.
+
+    A run that failed before its first search began leaves no file.
+    """
 
     def __init__(self, path: Path, *, command: list[str], versions: Mapping[str, str] | None = None) -> None:
         """Create the file.
@@ -178,7 +181,10 @@ class RunStore:
         if kind is None:
             with self._connection:
                 self._connection.execute("UPDATE run SET finished_at = ? WHERE id = 1", (_now(),))
+        (searches,) = self._connection.execute("SELECT count(*) FROM searches").fetchone()
         self._connection.close()
+        if kind is not None and searches == 0:
+            self.path.unlink()
 
     def add_versions(self, versions: Mapping[str, str]) -> None:
         """Add what is known only later, such as the engine's."""
