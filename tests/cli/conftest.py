@@ -47,3 +47,9 @@ def testbed(tmp_path: Path) -> Path:
     path = tmp_path / "testbed.toml"
     path.write_text(TESTBED)
     return path
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are stored in the current folder; that must not be the checkout."""
+    monkeypatch.chdir(tmp_path)
