@@ -46,11 +46,12 @@ class Sender {
     Sender(Port& port, unsigned queue, const Source& source, const pace::EvenSchedule& schedule, std::uint64_t frames, Ticks overdue_limit, Ticks deadline) noexcept
         : port_{&port}, queue_{queue}, source_{source}, schedule_{schedule}, frames_{frames}, overdue_limit_{overdue_limit}, deadline_{deadline} {}
 
-    /// Returns whether anything was due.
+    /// Returns whether anything was due. After the deadline nothing leaves, not even what the port refused before it.
     bool turn(Ticks now) noexcept {
+        if (now > deadline_) return false;
         if (pending_ == 0) {
             const std::uint64_t due = std::min(schedule_.due_count(now), frames_);
-            if (due <= written_ || now > deadline_) return false;
+            if (due <= written_) return false;
             pending_ = port_->reserve(queue_, burst_.data(), static_cast<unsigned>(std::min<std::uint64_t>(due - written_, burst_size)));
             if (pending_ == 0) {
                 ++tally_.refusals;

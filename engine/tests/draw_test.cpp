@@ -91,7 +91,8 @@ TEST_CASE("every field is uniform over its range, for ranges that are no power o
         const FlowDraw draw{p, Direction::reverse, 20261121};
         const auto& from = p.right.hosts.host;
         const auto& to = p.left.hosts.host;
-        std::array counts{std::vector<std::uint64_t>(from.count), std::vector<std::uint64_t>(to.count), std::vector<std::uint64_t>(p.source_ports.count), std::vector<std::uint64_t>(p.destination_ports.count)};
+        std::array counts{std::vector<std::uint64_t>(from.count), std::vector<std::uint64_t>(to.count), std::vector<std::uint64_t>(p.source_ports.count),
+                          std::vector<std::uint64_t>(p.destination_ports.count)};
         constexpr std::uint64_t draws = 32 * 65536;  // 32 for each of 65,536 values
         FlowBlock block;
         for (std::uint64_t k = 0; k < draws; k += FlowBlock::size) {

@@ -72,9 +72,18 @@ TEST_CASE("an IPv4 frame of 64 octets looks like RFC 2544 C.2.6.4") {
 TEST_CASE("an IPv6 frame of 84 octets has room for the same 18 octets") {
     const auto f = frame_of(tests::gateway_v6(1), 84, {.direction = Direction::reverse, .stream = 1, .trial = 9}, 2, 3);
     REQUIRE(f.size() == 80);
-    CHECK(hex(f).substr(24, 20) == "86dd6000000000" "1a110a");
-    CHECK(hex(std::span{f}.subspan(22, 32)) == "20010002000080000000000000000002" "20010002000000000000000000000002");
-    CHECK(hex(std::span{f}.subspan(62)) == "e5e401" "0009" "81" "000000000002" "000000000003");
+    CHECK(hex(f).substr(24, 20) ==
+          "86dd6000000000"
+          "1a110a");
+    CHECK(hex(std::span{f}.subspan(22, 32)) ==
+          "20010002000080000000000000000002"
+          "20010002000000000000000000000002");
+    CHECK(hex(std::span{f}.subspan(62)) ==
+          "e5e401"
+          "0009"
+          "81"
+          "000000000002"
+          "000000000003");
     CHECK(checksums_hold(f, IpVersion::v6));
 }
 
@@ -93,7 +102,8 @@ TEST_CASE("every frame has right checksums, and UDP over IPv6 never 0") {
         const auto p = v6 ? tests::gateway_v6() : tests::gateway_v4();
         const auto size = *rc::gen::inRange<std::size_t>(v6 ? 84 : 64, 1519);
         const auto k = *rc::gen::inRange<std::uint64_t>(0, frame::sequence_mask);
-        const auto f = frame_of(p, size, {.direction = reverse ? Direction::reverse : Direction::forward, .stream = static_cast<std::uint8_t>(stream & 0x7FU), .trial = trial}, k, ticks, seed);
+        const auto f = frame_of(p, size, {.direction = reverse ? Direction::reverse : Direction::forward, .stream = static_cast<std::uint8_t>(stream & 0x7FU), .trial = trial}, k,
+                                ticks, seed);
         RC_ASSERT(checksums_hold(f, p.version));
         RC_ASSERT(frame::is_intact(f.data(), f.size(), p.version));
         const std::size_t at = v6 ? 60 : 40;

@@ -35,14 +35,22 @@ Responder right_v6() { return Responder{own, ip("2001:2:0:9000::2"), ip("2001:2:
 std::string hex_of(const plan::IpAddress& address) { return hex(std::as_bytes(address.bytes())); }
 
 std::string arp_hex(const std::string& to, const std::string& from, const std::string& operation, const char* sender_ip, const std::string& target_mac, const char* target_ip) {
-    return to + from + "0806" + "0001" "0800" "06" "04" + operation + from + hex_of(ip(sender_ip)) + target_mac + hex_of(ip(target_ip)) + padding;
+    return to + from + "0806" +
+           "0001"
+           "0800"
+           "06"
+           "04" +
+           operation + from + hex_of(ip(sender_ip)) + target_mac + hex_of(ip(target_ip)) + padding;
 }
 Octets arp_request(const char* target) { return octets_of(arp_hex(everyone, dut_hex, "0001", "10.0.1.1", "000000000000", target)); }
 
 /// A neighbour message with its checksum by the book. `icmp`: type, code, two zero octets, and the rest.
 Octets nd(const std::string& to, const std::string& from, const plan::IpAddress& source, const plan::IpAddress& destination, const std::string& icmp) {
     const std::string length = fmt::format("{:04x}", icmp.size() / 2);
-    auto f = octets_of(to + from + "86dd" "60000000" + length + "3aff" + hex_of(source) + hex_of(destination) + icmp);
+    auto f = octets_of(to + from +
+                       "86dd"
+                       "60000000" +
+                       length + "3aff" + hex_of(source) + hex_of(destination) + icmp);
     const auto sum = static_cast<std::uint16_t>(~tests::slow_sum(std::span{f}.subspan(22), static_cast<std::uint32_t>(58 + icmp.size() / 2)));
     f[56] = static_cast<std::byte>(sum >> 8U);
     f[57] = static_cast<std::byte>(sum);
@@ -56,10 +64,18 @@ struct Solicitation {
     std::string to = "3333ff000002";
     std::string options = "0101" + dut_hex;
 };
-Octets solicit(const Solicitation& s) { return nd(s.to, dut_hex, ip(s.source), ip(s.destination), "87000000" "00000000" + hex_of(ip(s.target)) + s.options); }
+Octets solicit(const Solicitation& s) {
+    return nd(s.to, dut_hex, ip(s.source), ip(s.destination),
+              "87000000"
+              "00000000" +
+                  hex_of(ip(s.target)) + s.options);
+}
 
 Octets advertise(const char* target, const std::string& options = "0201" + dut_hex) {
-    return nd(own_hex, dut_hex, ip("2001:2:0:9000::1"), ip("2001:2:0:9000::2"), "88000000" "60000000" + hex_of(ip(target)) + options);
+    return nd(own_hex, dut_hex, ip("2001:2:0:9000::1"), ip("2001:2:0:9000::2"),
+              "88000000"
+              "60000000" +
+                  hex_of(ip(target)) + options);
 }
 
 /// What the responder answers, in a buffer of `room` octets; empty for nothing.
@@ -94,9 +110,7 @@ TEST_CASE("nobody answers ARP for a host, the DUT, the other side or a neighbour
     }
 }
 
-TEST_CASE("an ARP reply is no question") {
-    CHECK(is_silent(right_v4(), octets_of(arp_hex(own_hex, dut_hex, "0002", "10.0.1.1", own_hex, "10.0.1.2"))));
-}
+TEST_CASE("an ARP reply is no question") { CHECK(is_silent(right_v4(), octets_of(arp_hex(own_hex, dut_hex, "0002", "10.0.1.1", own_hex, "10.0.1.2")))); }
 
 TEST_CASE("ARP of another hardware, protocol or address length is left alone, and so is a cut one") {
     const auto good = arp_request("10.0.1.2");
@@ -112,7 +126,10 @@ TEST_CASE("ARP of another hardware, protocol or address length is left alone, an
 
 TEST_CASE("a solicitation to the group is answered, octet by octet") {
     auto responder = right_v6();
-    const auto expected = nd(dut_hex, own_hex, ip("2001:2:0:9000::2"), ip("2001:2:0:9000::1"), "88000000" "e0000000" + hex_of(ip("2001:2:0:9000::2")) + "0201" + own_hex);
+    const auto expected = nd(dut_hex, own_hex, ip("2001:2:0:9000::2"), ip("2001:2:0:9000::1"),
+                             "88000000"
+                             "e0000000" +
+                                 hex_of(ip("2001:2:0:9000::2")) + "0201" + own_hex);
     const auto question = solicit({});
     CHECK(frame::look_at(question.data(), question.size()).kind == frame::FrameKind::neighbor);
     CHECK(hex(answer(responder, question)) == hex(expected));
@@ -122,7 +139,10 @@ TEST_CASE("a solicitation to the group is answered, octet by octet") {
         CHECK(hex(answer(responder, solicit({.destination = "2001:2:0:9000::2", .to = own_hex, .options = ""}))) == hex(expected));
     }
     SUBCASE("and one with other options before that of the address, and octets behind the packet") {
-        auto longer = solicit({.options = "0e01" "010203040506" "0101" + dut_hex});
+        auto longer = solicit({.options = "0e01"
+                                          "010203040506"
+                                          "0101" +
+                                          dut_hex});
         longer.resize(longer.size() + 6);
         CHECK(hex(answer(responder, longer)) == hex(expected));
     }
@@ -130,8 +150,10 @@ TEST_CASE("a solicitation to the group is answered, octet by octet") {
 
 TEST_CASE("duplicate address detection is answered to all nodes") {
     auto responder = right_v6();
-    const auto expected =
-        nd("333300000001", own_hex, ip("2001:2:0:9000::2"), ip("ff02::1"), "88000000" "a0000000" + hex_of(ip("2001:2:0:9000::2")) + "0201" + own_hex);
+    const auto expected = nd("333300000001", own_hex, ip("2001:2:0:9000::2"), ip("ff02::1"),
+                             "88000000"
+                             "a0000000" +
+                                 hex_of(ip("2001:2:0:9000::2")) + "0201" + own_hex);
     CHECK(hex(answer(responder, solicit({.source = "::", .options = ""}))) == hex(expected));
 }
 
@@ -167,18 +189,25 @@ TEST_CASE("solicitations that RFC 4861, 7.1.1 calls invalid are not answered") {
         for (std::size_t at = 22; at < good.size(); ++at) CHECK_MESSAGE(is_silent(right_v6(), changed(at, static_cast<int>(good[at]) ^ 0x40)), at);
     }
     SUBCASE("a code that is not 0, with the checksum right") {
-        CHECK(is_silent(right_v6(), nd("3333ff000002", dut_hex, ip("2001:2:0:9000::1"), ip("ff02::1:ff00:2"), "87010000" "00000000" + hex_of(ip("2001:2:0:9000::2")) + "0101" + dut_hex)));
+        CHECK(is_silent(right_v6(), nd("3333ff000002", dut_hex, ip("2001:2:0:9000::1"), ip("ff02::1:ff00:2"),
+                                       "87010000"
+                                       "00000000" +
+                                           hex_of(ip("2001:2:0:9000::2")) + "0101" + dut_hex)));
     }
     SUBCASE("another protocol") { CHECK(is_silent(right_v6(), changed(20, 17))); }
     SUBCASE("truncated anywhere") {
-        for (std::size_t length = 0; length < good.size(); ++length) CHECK_MESSAGE(is_silent(right_v6(), Octets(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length))), length);
+        for (std::size_t length = 0; length < good.size(); ++length)
+            CHECK_MESSAGE(is_silent(right_v6(), Octets(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length))), length);
     }
     SUBCASE("a payload length that is not that of the packet") {
         for (const int length : {0, 8, 23, 24, 31, 33, 255}) CHECK_MESSAGE(is_silent(right_v6(), changed(19, length)), length);
     }
     SUBCASE("an option of length 0, or one that leaves the packet") {
         CHECK(is_silent(right_v6(), solicit({.options = "0100" + dut_hex})));
-        CHECK(is_silent(right_v6(), solicit({.options = "0e00" "010203040506" "0101" + dut_hex})));
+        CHECK(is_silent(right_v6(), solicit({.options = "0e00"
+                                                        "010203040506"
+                                                        "0101" +
+                                                        dut_hex})));
         CHECK(is_silent(right_v6(), solicit({.options = "0102" + dut_hex})));
     }
 }
@@ -202,14 +231,16 @@ TEST_CASE("the DUT's MAC is learnt wherever it is told") {
         }
     }
     SUBCASE("IPv6") {
-        for (const auto& [what, frame] : {Told{"advertisement", advertise("2001:2:0:9000::1")}, Told{"solicitation", solicit({})}, Told{"for another", solicit({.target = "2001:2:0:9000::77"})}}) {
+        for (const auto& [what, frame] :
+             {Told{"advertisement", advertise("2001:2:0:9000::1")}, Told{"solicitation", solicit({})}, Told{"for another", solicit({.target = "2001:2:0:9000::77"})}}) {
             auto responder = right_v6();
             (void)answer(responder, frame);
             CHECK_MESSAGE(responder.dut_mac() == dut, what);
         }
     }
     SUBCASE("but not from others, and not from what does not tell it") {
-        for (const auto& frame : {advertise("2001:2:0:9000::3"), advertise("2001:2:0:9000::1", ""), solicit({.options = ""}), solicit({.source = "2001:2:0:9000::3"}), solicit({.source = "::", .options = ""})}) {
+        for (const auto& frame : {advertise("2001:2:0:9000::3"), advertise("2001:2:0:9000::1", ""), solicit({.options = ""}), solicit({.source = "2001:2:0:9000::3"}),
+                                  solicit({.source = "::", .options = ""})}) {
             auto responder = right_v6();
             (void)answer(responder, frame);
             CHECK_FALSE(responder.dut_mac().has_value());
@@ -235,7 +266,10 @@ TEST_CASE("the learning frame is that of RFC 2544 C.2.4.1 (R2544-34)") {
     CHECK(hex(frame) == arp_hex(everyone, own_hex, "0001", "10.0.1.2", everyone, "10.0.1.1"));
     frame.assign(neighbor::solicitation_octets, std::byte{0xAA});
     REQUIRE(right_v6().write_question(frame) == 86);
-    CHECK(hex(frame) == hex(nd("3333ff000001", own_hex, ip("2001:2:0:9000::2"), ip("ff02::1:ff00:1"), "87000000" "00000000" + hex_of(ip("2001:2:0:9000::1")) + "0101" + own_hex)));
+    CHECK(hex(frame) == hex(nd("3333ff000001", own_hex, ip("2001:2:0:9000::2"), ip("ff02::1:ff00:1"),
+                               "87000000"
+                               "00000000" +
+                                   hex_of(ip("2001:2:0:9000::1")) + "0101" + own_hex)));
 }
 
 TEST_CASE("two testers find each other") {
@@ -262,8 +296,11 @@ TEST_CASE("octets of any kind are read within their length") {
         }
     };
     const bool noise = rc::check("noise", [&](const std::vector<std::uint8_t>& tail) {
-        auto f = octets_of(*rc::gen::element<std::string>("", everyone + dut_hex, everyone + dut_hex + "0806", everyone + dut_hex + "86dd", everyone + dut_hex + "08060001080006040001",
-                                                          everyone + dut_hex + "86dd60000000" "00203aff"));
+        auto f =
+            octets_of(*rc::gen::element<std::string>("", everyone + dut_hex, everyone + dut_hex + "0806", everyone + dut_hex + "86dd", everyone + dut_hex + "08060001080006040001",
+                                                     everyone + dut_hex +
+                                                         "86dd60000000"
+                                                         "00203aff"));
         for (const auto octet : tail) f.push_back(std::byte{octet});
         survives(f);
     });

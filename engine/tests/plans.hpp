@@ -18,12 +18,15 @@ inline plan::AddressPlan gateway_v4(std::uint32_t hosts = 65534) {
 }
 
 inline plan::AddressPlan gateway_v6(std::uint32_t hosts = 65536) {
-    return {.name = "gateway_v6",
-            .version = plan::IpVersion::v6,
-            .left = {.gateway = ip("2001:2:0:1000::2"), .dut_address = ip("2001:2:0:1000::1"), .hosts = {.base = ip("2001:2::2"), .offset = 12, .host = {.first = 0, .count = hosts}}},
-            .right = {.gateway = ip("2001:2:0:9000::2"), .dut_address = ip("2001:2:0:9000::1"), .hosts = {.base = ip("2001:2:0:8000::2"), .offset = 12, .host = {.first = 0, .count = hosts}}},
-            .source_ports = {.first = 1024, .count = 64512},
-            .destination_ports = {.first = 1, .count = 49151}};
+    return {
+        .name = "gateway_v6",
+        .version = plan::IpVersion::v6,
+        .left = {.gateway = ip("2001:2:0:1000::2"), .dut_address = ip("2001:2:0:1000::1"), .hosts = {.base = ip("2001:2::2"), .offset = 12, .host = {.first = 0, .count = hosts}}},
+        .right = {.gateway = ip("2001:2:0:9000::2"),
+                  .dut_address = ip("2001:2:0:9000::1"),
+                  .hosts = {.base = ip("2001:2:0:8000::2"), .offset = 12, .host = {.first = 0, .count = hosts}}},
+        .source_ports = {.first = 1024, .count = 64512},
+        .destination_ports = {.first = 1, .count = 49151}};
 }
 
 }  // namespace evenhand::tests

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/reference/cli.md from the command line's own help texts; `make docs` runs it, tests/docs/ compares."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from evenhand.cli.main import app
+
+PAGE = Path(__file__).with_name("cli.md")
+HEAD = """# Command line
+
+<!-- Written by docs/reference/generate_cli.py; `make docs` writes it anew. -->
+
+Every verb has `--help` with an example. Results go to stdout, progress and notes to stderr. Options that take a value accept these forms:
+
+| value | forms |
+|---|---|
+| RATE | `500000`, `500kfps`, `1Mfps`, `14.88Mfps`: frames per second per direction |
+| TIME | `60`, `60s`, `2.5ms`, `100us`, `2min` |
+| RATIO | `0.5%`, `0.005`, `100ppm` |
+| OCTETS | `64`, `84`, `1518B`: frame size with FCS |
+| TESTBED | a [testbed file](testbed-file.md), or `lab:linux` for the lab that is up |
+
+| exit code | meaning |
+|---|---|
+| 0 | done; loss and INVALID trials are results |
+| 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
+| 3 | host not ready: no permission, no device, no engine, no answer from the DUT |
+| 4 | bug |
+| 130, 143 | interrupted by Ctrl-C, by SIGTERM |
+
+An error is three lines on stderr: what is wrong, where, what to do next. `--debug` adds the trace.
+"""
+
+
+def render() -> str:
+    """The page as it should be."""
+    return HEAD + "".join(_sections("evenhand", get_command(app)))
+
+
+def _sections(name: str, command: Any) -> list[str]:
+    inner = getattr(command, "commands", None)
+    text = f"\n## {name}\n\n{' '.join((command.help or '').split())}\n"
+    if command.epilog:
+        # Of groups it says exit codes, which stand above.
+        text += "" if inner else f"\n```text\n{command.epilog.removeprefix('Example: ')}\n```\n"
+    rows = [_row(parameter) for parameter in command.params if not parameter.name.endswith("completion")]
+    if rows:
+        text += "\n| argument or option | default | what |\n|---|---|---|\n" + "".join(rows)
+    sections = [text]
+    for inner_name, inner_command in sorted((inner or {}).items()):
+        sections += _sections(f"{name} {inner_name}", inner_command)
+    return sections
+
+
+def _row(parameter: Any) -> str:
+    is_option = parameter.opts[0].startswith("-")
+    shown = ", ".join(f"`{name}`" for name in parameter.opts) if is_option else f"`{parameter.metavar or parameter.name.upper()}`"
+    if is_option and parameter.metavar:
+        shown += f" {parameter.metavar}".replace("|", "\\|")
+    default = parameter.default
+    if parameter.required:
+        default = "required"
+    elif default is None or default is False:
+        default = ""
+    else:
+        default = f"`{default.value if isinstance(default, enum.Enum) else default}`"
+    return f"| {shown} | {default} | {(parameter.help or '').replace('|', chr(92) + '|')} |\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 3 to 5: the loops when a port, a CPU or a neighbour gets in their way. D7, R2544-25, R2544-39.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "rig.hpp"
+
+using namespace evenhand;
+using namespace evenhand::tests;
+
+namespace {
+
+constexpr auto no_limit = static_cast<std::size_t>(-1);
+
+std::vector<MemoryPort::Frame*> take_all_buffers(MemoryPort& port, std::size_t buffers) {
+    std::vector<MemoryPort::Frame*> all(buffers);
+    all.resize(port.reserve(0, all.data(), static_cast<unsigned>(buffers)));
+    return all;
+}
+
+std::string arp_request(const char* target) {
+    return "ffffffffffff"
+           "020000000003"
+           "0806"
+           "0001080006040001"
+           "020000000003"
+           "0a000101"
+           "000000000000" +
+           hex(std::as_bytes(ip(target).bytes()));
+}
+
+}  // namespace
+
+TEST_CASE("nothing leaves before it is due") {
+    Rig4 rig;
+    rig.run_until(start);
+    CHECK(rig.offered() == 0);
+    CHECK(rig.sent().refusals == 0);
+    for (std::uint64_t frames = 1; frames < 20; ++frames) {
+        rig.run_until(start + frames * us);
+        CHECK(rig.offered() <= frames);
+        CHECK(rig.offered() + 1 >= frames);
+    }
+}
+
+TEST_CASE("a burst never exceeds 32, however late the sender is") {
+    Rig4 rig;
+    unsigned in_turn = 0;
+    rig.left.on_the_wire = [&](MemoryPort::Frame&) {
+        ++in_turn;
+        return 1U;
+    };
+    rig.clock.time = start + 500 * us + 1;
+    for (int turn = 0; turn < 20; ++turn) {
+        in_turn = 0;
+        rig.send();
+        CHECK(in_turn <= run::burst_size);
+    }
+    CHECK(rig.offered() == 501);
+    CHECK(rig.sent().largest_burst == run::burst_size);
+    CHECK(rig.sent().max_overdue == 500 * us + 1);
+    CHECK(rig.sent().overdue_frames == 401);  // 0 .. 400 were due more than 100 us ago
+    CHECK_FALSE(rig.senders.front().is_done(rig.clock.now()));
+}
+
+TEST_CASE("a port that refuses makes frames overdue, but none is lost, skipped or out of order") {
+    for (const std::uint64_t streams : {1U, 3U}) {
+        Rig4 rig{{.streams = streams}};
+        rig.run_until(start + 200 * us);
+        rig.left.accept_at_most = 0;
+        rig.run_until(start + 700 * us);
+        const auto before = rig.offered();
+        CHECK(before <= 200);
+        rig.left.accept_at_most = no_limit;
+        rig.run();
+        CHECK(rig.offered() == 1000);
+        CHECK(rig.got().received_frames == 1000);
+        CHECK(damage_of(rig.got()) == Damage{});
+        std::uint64_t overdue = 0;
+        std::uint64_t refusals = 0;
+        for (const auto& sender : rig.senders) {
+            overdue += sender.tally().overdue_frames;
+            refusals += sender.tally().refusals;
+            CHECK(sender.tally().max_overdue >= 499 * us);
+            CHECK(sender.tally().max_overdue <= 501 * us);
+            CHECK(sender.tally().largest_burst == run::burst_size);
+        }
+        // Those due in the first 400 of the 500 us, and a few that waited for the others to leave.
+        CHECK(overdue >= 400);
+        CHECK(overdue <= 420);
+        CHECK(refusals >= 497 * streams);
+        CHECK(refusals <= 500 * streams);
+        // The frames that were written before the wait tell their age: that is what came late.
+        CHECK(rig.got().latency.max() >= 497 * us);
+    }
+}
+
+TEST_CASE("a port that takes a part of a burst gets the rest first") {
+    Rig6 rig{{.turn = 10 * us}};
+    for (; rig.clock.time < start + 1600 * us; rig.clock.time += 10 * us) {
+        rig.left.accept_at_most = 7;  // of ten that are due
+        rig.send();
+        rig.receive();
+    }
+    CHECK(rig.got().received_frames == 1000);
+    CHECK(damage_of(rig.got()) == Damage{});
+    CHECK(rig.sent().refusals > 90);
+    CHECK(rig.sent().overdue_frames > 500);
+}
+
+TEST_CASE("a port out of buffers is a refusal, and the sender goes on when it has some again") {
+    Rig4 rig{{.buffers = 64}};
+    rig.run_until(start + 100 * us);
+    const auto before = rig.offered();
+    auto held = take_all_buffers(rig.left, 64);
+    REQUIRE(held.size() == 64);
+    rig.run_until(start + 150 * us);
+    CHECK(rig.offered() == before);
+    CHECK(rig.sent().refusals == 50);
+    rig.left.give_back(held.data(), 3);  // fewer than are due
+    rig.run_until(start + 300 * us);
+    rig.left.give_back(held.data() + 3, 61);
+    rig.run();
+    CHECK(rig.offered() == 1000);
+    CHECK(rig.got().received_frames == 1000);
+    CHECK(damage_of(rig.got()) == Damage{});
+}
+
+TEST_CASE("the sender stops at the deadline; what was not offered by then never is (R2544-39)") {
+    Rig4 rig{{.buffers = 128}};
+    rig.run_until(start + 500 * us);
+    rig.left.accept_at_most = 0;
+    rig.run_until(rig.deadline + us);
+    CHECK(rig.senders.front().is_done(rig.clock.now()));
+    rig.left.accept_at_most = no_limit;
+    rig.run_until(rig.deadline + 100 * us);
+    CHECK(rig.offered() >= 499);
+    CHECK(rig.offered() <= 500);
+    CHECK(rig.got().received_frames == rig.offered());
+    CHECK(rig.sent().last_send < start + 500 * us);
+    rig.senders.front().give_back();
+    CHECK(take_all_buffers(rig.left, 128).size() == 128);
+}
+
+TEST_CASE("the sender is done when all is offered, and sends no more") {
+    Rig4 rig{{.frames = 10}};
+    rig.run_until(start + 5 * us);
+    CHECK_FALSE(rig.senders.front().is_done(rig.clock.now()));
+    rig.run_until(start + 500 * us);
+    CHECK(rig.senders.front().is_done(rig.clock.now()));
+    CHECK(rig.offered() == 10);
+}
+
+TEST_CASE("a receiver that did not look for longer than its ring lasts says by how much") {
+    Rig4 rig{{.ring_lasts = 50 * us}};
+    rig.run_until(start + 100 * us);
+    CHECK(rig.got().max_poll_gap == us);
+    CHECK(rig.got().gap_excess == 0);
+    SUBCASE("a gap within the ring is only noted") {
+        rig.clock.time += 30 * us;
+        rig.receive();
+        CHECK(rig.got().max_poll_gap == 31 * us);
+        CHECK(rig.got().gap_excess == 0);
+    }
+    SUBCASE("what is beyond the ring adds up over the gaps") {
+        for (const std::uint64_t gap : {200U, 80U, 50U}) {
+            rig.clock.time += gap * us - us;  // a microsecond has passed since the last look
+            rig.receive();
+            rig.clock.time += us;
+            rig.receive();
+            rig.clock.time += us;
+        }
+        CHECK(rig.got().max_poll_gap == 200 * us);
+        CHECK(rig.got().gap_excess == (150 + 30) * us);
+    }
+    SUBCASE("after the residual wait nothing that counts can be missed") {
+        rig.run();
+        rig.clock.time = rig.residual_end - us;
+        rig.receive();
+        const auto longest = rig.got().max_poll_gap;
+        rig.clock.time = rig.residual_end + second;
+        rig.receive();
+        CHECK(rig.got().max_poll_gap == longest);
+    }
+}
+
+TEST_CASE("a stall of the whole CPU loses nothing by itself") {
+    Rig6 rig;
+    rig.run_until(start + 300 * us);
+    rig.clock.time += 400 * us;
+    rig.run();
+    CHECK(rig.got().received_frames == 1000);
+    CHECK(damage_of(rig.got()) == Damage{});
+    CHECK(rig.got().max_poll_gap >= 400 * us);
+    CHECK(rig.got().gap_excess >= 350 * us);
+    CHECK(rig.sent().overdue_frames >= 300);
+    CHECK(rig.sent().overdue_frames < 330);
+}
+
+TEST_CASE("neighbours are answered during a trial without disturbing its counts (R2544-25)") {
+    Rig4 rig{{.buffers = 64}};
+    rig.run_until(start + 300 * us);
+    rig.right.inject(frame_of(arp_request("10.0.1.2")));
+    rig.run_until(start + 302 * us);
+    REQUIRE(rig.left.arrived().size() == 1);
+    const auto& reply = rig.left.arrived().front();
+    CHECK(hex(std::span{reply.octets}.first(reply.length)) ==
+          "020000000003"
+          "020000000002"
+          "0806"
+          "0001080006040002"
+          "020000000002"
+          "0a000102"
+          "020000000003"
+          "0a000101");
+    CHECK(rig.responder.dut_mac() == dut_mac);
+    rig.right.inject(frame_of(arp_request("198.19.0.1")));  // a host: nobody's
+    rig.run();
+    CHECK(rig.left.arrived().size() == 1);
+    CHECK(rig.offered() == 1000);
+    CHECK(rig.got().received_frames == 1000);
+    CHECK(damage_of(rig.got()) == Damage{.neighbor = 2});
+}
+
+TEST_CASE("a flood of questions uses up no buffers") {
+    Rig4 rig{{.buffers = 64}};
+    for (int i = 0; i < 1000; ++i) rig.right.inject(frame_of(arp_request(i % 2 == 0 ? "10.0.1.2" : "10.0.1.3")));
+    rig.run_until(start + 100 * us);
+    CHECK(rig.left.arrived().size() == 500);
+    CHECK(take_all_buffers(rig.right, 64).size() == 64);
+}
+
+TEST_CASE("without a trial questions are answered and test frames counted nowhere") {
+    Rig4 rig;
+    rig.receiver.disarm();
+    rig.right.inject(frame_of(arp_request("10.0.1.2")));
+    rig.run();
+    CHECK(rig.offered() == 1000);
+    CHECK(rig.got().received_frames == 0);
+    CHECK(damage_of(rig.got()) == Damage{});
+    CHECK(rig.got().max_poll_gap == 0);
+    CHECK(rig.left.arrived().size() == 1);
+    CHECK(take_all_buffers(rig.right, 2048).size() == 2048);
+}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder in which documented commands run as in a checkout, without leaving files there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.errors import HostError
+from evenhand.trial import find_engine
+from tests.docs.documents import ROOT
+
+Run = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(autouse=True)
+def _skip_what_cannot_run(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("root") and os.geteuid() != 0:
+        pytest.skip("needs root, for network namespaces")
+    if request.node.get_closest_marker("wire"):
+        try:
+            find_engine()
+        except HostError as error:
+            pytest.skip(f"no engine: {error}")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run a shell command as the documents mean it: in the checkout, with the virtualenv's programs at hand, as root without sudo."""
+    for name in ("examples", "build", ".venv", "Makefile"):
+        if (ROOT / name).exists():
+            (tmp_path / name).symlink_to(ROOT / name)
+    environment = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}", "TERM": "dumb", "COLUMNS": "200"}
+
+    def run_in_folder(command: str) -> subprocess.CompletedProcess[str]:
+        text = command.removeprefix("sudo ").replace("| sudo ", "| ")
+        # stdin as in a test run without a terminal; the engine reads what the command itself redirects.
+        return subprocess.run(
+            ["bash", "-c", text], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+        )
+
+    return run_in_folder

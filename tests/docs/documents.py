@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents hold: fenced blocks, commands with their output, tables, links."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), ROOT / "contract" / "README.md", *ROOT.glob("docs/**/*.md")],
+    key=lambda path: path.relative_to(ROOT).as_posix(),
+)
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One fenced block."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command line, and what the document says it prints (console blocks only)."""
+
+    block: Block
+    text: str
+    output: str | None
+
+    @property
+    def words(self) -> str:
+        """Without sudo, variables, and the way to the program."""
+        text = re.sub(r"^(sudo |[A-Z_]+=\S+ )+", "", self.text)
+        return text.removeprefix(".venv/bin/")
+
+    def __str__(self) -> str:
+        return f"{self.block} {self.words}"[:100]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def blocks(*languages: str, document: str | None = None) -> list[Block]:
+    """Fenced blocks in these languages, of one document or of all."""
+    found = []
+    for path in DOCUMENTS:
+        if document is not None and name_of(path) != document:
+            continue
+        text = path.read_text(encoding="utf-8")
+        for match in _FENCE.finditer(text):
+            if match[1] in languages:
+                line = text.count("\n", 0, match.start()) + 1
+                found.append(Block(document=name_of(path), line=line, language=match[1], text=match[2]))
+    return found
+
+
+def commands() -> list[Command]:
+    """Every command of every `sh` and `console` block."""
+    found = []
+    for block in blocks("sh", "console"):
+        if block.language == "sh":
+            found += [Command(block=block, text=line, output=None) for line in block.text.splitlines() if line and not line.startswith("#")]
+            continue
+        for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+            text, _, output = part.partition("\n")
+            found.append(Command(block=block, text=text, output=output))
+    return found
+
+
+def links(path: Path) -> list[str]:
+    """Targets of the links to files of this project, without anchors."""
+    text = _FENCE.sub("", path.read_text(encoding="utf-8"))
+    return [target.partition("#")[0] for target in _LINK.findall(text) if not re.match(r"[a-z]+:|#", target)]
+
+
+def table_rows(name: str, first_cell: str) -> list[list[str]]:
+    """The cells below each table head whose first cell is `first_cell`, backticks removed."""
+    rows: list[list[str]] = []
+    is_inside = False
+    for line in read(name).splitlines():
+        if not line.startswith("|"):
+            is_inside = False
+            continue
+        cells = [cell.strip().replace("`", "").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if cells[0] == first_cell:
+            is_inside = True
+        elif is_inside and not set(cells[0]) <= set("-:"):
+            rows.append(cells)
+    return rows
+
+
+def matches(shown: str, printed: str) -> bool:
+    """Whether a line is as documented; `...` stands for anything."""
+    return re.fullmatch(".*".join(map(re.escape, shown.rstrip().split("..."))), printed.rstrip()) is not None

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documented commands: each is run, or is on a list that says why not and how it is checked instead."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from evenhand.cli.main import main
+from evenhand.lab import lab_status
+from tests.docs.documents import ROOT, Command, commands, matches
+
+Run = Callable[[str], subprocess.CompletedProcess[str]]
+
+RUN_AS_THEY_ARE = ("evenhand plan ", "evenhand lab status", "evenhand --version")
+RUN_WITH_THE_ENGINE = ("evenhand trial examples/testbed-loopback.toml",)
+NOT_RUN = {
+    "evenhand demo": "takes minutes; tests/cli runs it",
+    "evenhand throughput testbed.toml": "needs the reader's own DUT",
+    "evenhand trial testbed.toml": "needs the reader's own DUT",
+    "evenhand throughput lab:linux": "takes a minute",
+    "evenhand trial lab:linux": "needs root: the walk through the tutorial runs it",
+    "evenhand lab up linux": "needs root: the walk through the tutorial runs it",
+    "evenhand lab down linux": "needs root: the walk through the tutorial runs it",
+}
+"""Beginnings of commands, and why they are not run one by one. Their options are checked by the command line itself."""
+OURS = [command for command in commands() if command.words.startswith(("evenhand", "make "))]
+
+
+def _beginning_with(*beginnings: str) -> list[Command]:
+    return [command for command in OURS if command.words.startswith(beginnings)]
+
+
+def test_every_documented_command_is_accounted_for() -> None:
+    """A command that nobody checks is out of date one day, and nobody knows."""
+    known = ("make ", *RUN_AS_THEY_ARE, *RUN_WITH_THE_ENGINE, *NOT_RUN)
+    assert [str(command) for command in OURS if not command.words.startswith(known)] == []
+
+
+def test_no_reason_is_left_over() -> None:
+    """A reason without a command would hide the next one that begins alike."""
+    assert [beginning for beginning in NOT_RUN if not _beginning_with(beginning)] == []
+
+
+@pytest.mark.parametrize("command", _beginning_with("make "), ids=str)
+def test_make_verb_exists(command: Command) -> None:
+    verbs = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(command.words.split()[1:]) <= verbs
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize("command", _beginning_with(*RUN_AS_THEY_ARE), ids=str)
+def test_command_prints_what_the_document_shows(command: Command, run: Run) -> None:
+    """D3: what a reader sees is what the reader's own engine draws."""
+    ended = run(command.words)
+    assert ended.returncode == 0, ended.stderr
+    if command.output is not None:
+        shown, printed = command.output.rstrip().splitlines(), ended.stdout.rstrip().splitlines()
+        assert [line.rstrip() for line in printed] == shown
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize("command", _beginning_with(*RUN_WITH_THE_ENGINE), ids=str)
+def test_trial_over_a_cable_runs_without_hardware(command: Command, run: Run) -> None:
+    """Also on a busy machine, where it is INVALID: then it must still say so in the form that the document shows."""
+    ended = run(command.words)
+    assert ended.returncode == 0, ended.stderr
+    assert re.match(r"Trial 1: (PASS|INVALID) at [\d,]+ fps per direction for 2 s, 64 octet frames\n", ended.stdout)
+
+
+@pytest.mark.parametrize("command", _beginning_with(*NOT_RUN), ids=str)
+def test_options_of_commands_that_are_not_run_exist(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--help` at the end: the command line reads all options, refuses unknown ones, and starts nothing."""
+    assert main([*command.words.split()[1:], "--help"]) == 0, capsys.readouterr().err
+    assert "Usage:" in capsys.readouterr().out
+
+
+def _engine_commands() -> list[Command]:
+    return [c for c in commands() if "build/engine/evenhand-engine" in c.text and c.output is not None]
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize("command", _engine_commands(), ids=str)
+def test_engine_by_hand_answers_as_shown(command: Command, run: Run) -> None:
+    """D2: a session is lines on stdin and stdout, and needs no client."""
+    ended = run(command.text)
+    assert ended.returncode == 0, ended.stderr
+    assert command.output is not None
+
+    def replies(text: str) -> list[str]:
+        # How many progress events come depends on time.
+        return [line for line in text.splitlines() if '"event":"progress"' not in line]
+
+    shown, printed = replies(command.output), replies(ended.stdout)
+    assert len(printed) == len(shown)
+    for one_shown, one_printed in zip(shown, printed, strict=True):
+        assert matches(one_shown, one_printed), one_printed
+
+
+@pytest.mark.wire
+@pytest.mark.root
+def test_tutorial_on_the_linux_lab(run: Run) -> None:
+    """SEED-19: the tutorial's own commands in their order, from `lab up` on, without the long search and the demo."""
+    if lab_status("linux") is not None:
+        pytest.skip("somebody works with the lab of this name")
+    walk = [c for c in commands() if c.block.document == "docs/tutorial/first-throughput.md" and c.text.startswith("sudo ")]
+    walk = [c for c in walk if not c.words.startswith(("evenhand throughput", "evenhand demo"))]
+    assert walk[0].words == "evenhand lab up linux"
+    assert walk[-1].words == "evenhand lab down linux"
+    try:
+        for command in walk:
+            ended = run(command.text)
+            assert ended.returncode == 0, (command.text, ended.stderr)
+            if command.words.startswith("ip -n"):
+                assert sorted(line.split()[0] for line in ended.stdout.splitlines() if "lladdr" in line) == ["10.0.0.2", "10.0.1.2"]
+            elif command.output is not None:
+                # The first word is a verdict for a trial, which the load of the machine decides.
+                shown = re.sub(r": PASS at.*", "", command.output.splitlines()[0]).split(" on CPU ")[0]
+                assert ended.stdout.startswith(shown)
+    finally:
+        run("evenhand lab down linux")

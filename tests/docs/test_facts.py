@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers, names and examples in the documents are those of the code."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from evenhand import testbed
+from evenhand.cli import demo
+from evenhand.search import ThroughputGoal
+from evenhand.series import store
+from evenhand.trial import Limits, Waits
+from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, links, name_of, read, table_rows
+
+Run = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(path: Path) -> None:
+    assert [target for target in links(path) if not (path.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_words_are_those_of_the_glossary(path: Path) -> None:
+    """Two words for one thing make two things of it."""
+    text = path.read_text(encoding="utf-8").replace("not packet size", "")
+    assert re.findall(r"(?i)\b(packet size|pps|bandwidth|jitter)\b", text) == []
+
+
+def test_command_line_page_is_up_to_date() -> None:
+    """The page is made from the help texts: `make docs` writes it."""
+    generator = _load(ROOT / "docs" / "reference" / "generate_cli.py")
+    assert generator.PAGE.read_text(encoding="utf-8") == generator.render()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=name_of)
+def test_example_testbed_is_accepted(path: Path) -> None:
+    """SEED-80: also that it confirms an isolated test environment."""
+    assert testbed.read_testbed(path).isolated_test_environment
+
+
+@pytest.mark.parametrize("block", blocks("toml"), ids=str)
+def test_testbed_in_a_document_is_accepted(block: Block) -> None:
+    testbed.make_testbed(tomllib.loads(block.text), where=str(block))
+
+
+def test_how_to_shows_the_example_as_it_is() -> None:
+    (block,) = blocks("toml", document="docs/how-to/test-a-router.md")
+    assert testbed.make_testbed(tomllib.loads(block.text), where="how-to") == testbed.read_testbed(ROOT / "examples" / "testbed-nic.toml")
+
+
+def test_testbed_page_lists_every_key() -> None:
+    keys = {row[0]: row for row in table_rows("docs/reference/testbed-file.md", "key")}
+    fields = {**testbed.Testbed.model_fields, **testbed.TestbedPort.model_fields, **testbed.Tester.model_fields}
+    tables = {"left", "right", "tester"}
+    assert set(keys) == set(fields) - tables
+    for name, row in keys.items():
+        assert (row[2] == "required") == fields[name].is_required()
+    assert keys["memory"][2] == f'"{testbed.Tester.model_fields["memory"].default}MB"'
+    assert keys["hugepages"][2] == str(testbed.Tester.model_fields["hugepages"].default).lower()
+
+
+def test_result_page_lists_every_field() -> None:
+    definitions = json.loads(read("contract/reply.schema.json"))["$defs"]
+    named = set(re.findall(r"`([a-z0-9_]+)`", read("docs/reference/result.md")))
+    for part in ("trial", "direction_result", "port_counters", "before_after"):
+        assert set(_property_names(definitions[part])) <= named
+
+
+def test_invalid_page_lists_every_reason_code() -> None:
+    """R2544-39: whoever gets a code finds what to do."""
+    reasons = json.loads(read("contract/reply.schema.json"))["$defs"]["trial"]["properties"]["reasons"]
+    codes = set(reasons["items"]["properties"]["code"]["enum"])
+    assert {row[0] for row in table_rows("docs/how-to/read-an-invalid-trial.md", "code")} == codes
+
+
+def test_limits_are_those_of_the_code() -> None:
+    """R2544-39: one set of defaults in the contract, in Python and in the documents."""
+    requested = json.loads(read("contract/request.schema.json"))["$defs"]["trial"]["properties"]["limits"]["properties"]
+    shown = {row[0]: float(row[1]) for row in table_rows("docs/reference/result.md", "limit")}
+    assert set(shown) == set(requested)
+    assert shown == Limits().to_contract()
+
+
+def test_validity_page_quotes_the_limits() -> None:
+    limits, text = Limits(), read("docs/explanation/validity.md")
+    rows = {row[0]: row[1] for row in table_rows("docs/explanation/validity.md", "limit")}
+    assert rows["offered load"] == f"{limits.offered_tolerance * 100:g} %"
+    assert rows["overdue after"] == f"{limits.overdue_after_us:g} us"
+    assert rows["share of overdue frames"] == f"{limits.overdue_tolerance * 100:g} %"
+    assert rows["latest frame"] == f"{limits.longest_overdue_us / 1000:g} ms"
+    assert rows["clock"] == f"{limits.clock_ppm:g} ppm"
+    assert f"loss ratio {demo.LOSS_RATIO * 100:g} % instead of 0" in text
+    assert f"overdue after {demo.OVERDUE_AFTER_US:g} us instead of {limits.overdue_after_us:g} us" in text
+
+
+def test_defaults_of_a_search_are_those_of_the_code() -> None:
+    """R2544-18, R2544-20."""
+    goal, waits, text = ThroughputGoal(max_fps=1), Waits(), " ".join(read("docs/how-to/test-a-router.md").split())
+    assert goal.loss_ratio == 0
+    assert f"waits of {waits.after_routing_s:g}, {waits.after_learning_s:g}, {waits.residual_s:g} and {waits.restabilize_s:g} s" in text
+    assert f"a last trial of {goal.final_duration_s:g} s" in text
+    assert f"({goal.precision * 100:g} % by default)" in " ".join(read("docs/tutorial/first-throughput.md").split())
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize(("plan", "column", "size"), [("gateway-v4", 0, 64), ("gateway-v6", 1, 84)])
+def test_frame_page_has_the_offsets_of_a_real_frame(run: Run, plan: str, column: int, size: int) -> None:
+    """R2544-31, R2544-33, R5180-10."""
+    frame = json.loads(run(f"evenhand plan frames {plan} --count 1 --first 5 --frame-size {size + 4} --format jsonl").stdout)
+    octets = bytes.fromhex(frame["octets"])
+    rows = {row[2]: row for row in table_rows("docs/reference/frame.md", "IPv4")}
+
+    def at(field: str) -> bytes:
+        first, _, last = rows[field][column].partition("-")
+        return octets[int(first) : int(last) + 1 if last else None if rows[field][column].endswith("-") else int(first) + 1]
+
+    assert at("EtherType").hex() == ("0800", "86dd")[column]
+    assert at("TTL; hop limit") == b"\x0a"
+    assert int.from_bytes(at("source port")) == frame["source_port"]
+    assert int.from_bytes(at("destination port")) == frame["destination_port"]
+    assert at("pattern") == b"\x00\x01\x02\x03"
+    assert len(at("source address")) == len(at("destination address")) == (4, 16)[column]
+    assert len(at("IP header")) == (20, 40)[column]
+    assert int.from_bytes(at("UDP length")) == 26 + 4
+    tag = {row[1]: row[0] for row in table_rows("docs/reference/frame.md", "octet of the tag")}
+
+    def in_tag(field: str) -> bytes:
+        first, _, last = tag[field].partition("-")
+        return at("tag")[int(first) : int(last or first) + 1]
+
+    assert in_tag("magic") == b"\xe5\xe4\x01"
+    assert int.from_bytes(in_tag("sequence")) == 5
+    assert sum(len(in_tag(field)) for field in tag) == len(at("tag")) == 18
+
+
+@pytest.mark.wire
+def test_draw_by_hand_is_what_the_engine_draws(run: Run) -> None:
+    """SEED-40, SEED-44, D3: a reader can recompute any frame."""
+    (program,) = blocks("python", document="docs/explanation/randomness.md")
+    (shown,) = blocks("text", document="docs/explanation/randomness.md")
+    ended = subprocess.run([sys.executable, "-c", program.text], capture_output=True, text=True, check=True)
+    assert ended.stdout == shown.text
+    frames = [json.loads(line) for line in run("evenhand plan frames gateway-v4 --seed 7 --count 3 --format jsonl").stdout.splitlines()]
+    drawn = [f"{f['source']} {f['source_port']} {f['destination']} {f['destination_port']}" for f in frames]
+    assert drawn == shown.text.splitlines()
+
+
+@pytest.mark.wire
+def test_run_file_is_read_as_the_how_to_says(run: Run, tmp_path: Path) -> None:
+    """The trial command, the Python program and the SQL of the how-to, one after the other."""
+    page = "docs/how-to/keep-a-run.md"
+    (trial,) = [line for line in blocks("sh", document=page)[0].text.splitlines() if line.startswith("evenhand trial")]
+    assert run(trial).returncode == 0
+    (program,) = blocks("python", document=page)
+    (tmp_path / "read.py").write_text(program.text)
+    ended = run(f"{sys.executable} read.py")
+    assert ended.returncode == 0, ended.stderr
+    assert "trial gateway_v4 1 " in ended.stdout
+    connection = sqlite3.connect(tmp_path / "cable.evenhand")
+    queries = re.findall(r'sqlite3 -readonly \S+ "(.*)"', read(page))
+    assert len(queries) == 2
+    for query in queries:
+        assert len(connection.execute(query).fetchall()) == 1
+    for table, columns in ((row[0], row[1]) for row in table_rows(page, "table")):
+        names = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+        assert {re.sub(r" \(.*\)", "", part) for part in re.split(r", (?![^(]*\))", columns)} == names - {"id"}
+    connection.close()
+    assert store.SCHEMA_VERSION == 1
+
+
+def test_dependencies_page_names_every_dependency() -> None:
+    """D14: none comes in without its reason and licence."""
+    text = read("docs/explanation/dependencies.md")
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    wanted += [line.partition("#")[0].strip() for line in read("tools/debian-packages.txt").splitlines()]
+    names = {re.split(r"[<>=~! ]", name)[0] for name in wanted} - {""}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+
+
+def test_folder_map_is_complete_and_true() -> None:
+    rows = {row[0].rstrip("/") for row in table_rows("HACKING.md", "folder")}
+    assert [name for name in sorted(rows) if not (ROOT / name).is_dir()] == []
+    inner = [path for parent in ("engine", "python/evenhand") for path in (ROOT / parent).iterdir() if path.is_dir()]
+    sources = [path for path in inner if any(path.glob("*.py")) or any(path.glob("*.cpp")) or any(path.glob("*.hpp"))]
+    assert [name_of(path) for path in sorted(sources) if name_of(path) not in rows] == []
+
+
+def test_source_files_named_in_documents_exist() -> None:
+    """Paths in backticks: from the root, or in HACKING.md from the half that they belong to."""
+    missing = []
+    for path in DOCUMENTS:
+        for name in re.findall(r"`([\w./-]+/[\w.-]+\.(?:hpp|cpp|py|toml|jsonl|json|txt))`", path.read_text(encoding="utf-8")):
+            is_there = any((ROOT / base / name).exists() for base in ("", "engine", "python/evenhand", path.parent))
+            # `cli/NAME.py` is where the reader's own file goes.
+            if not is_there and "NAME" not in name:
+                missing.append(f"{name_of(path)}: {name}")
+    assert missing == []
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _property_names(definition: dict[str, Any]) -> Iterator[str]:
+    for name, inner in definition.get("properties", {}).items():
+        yield name
+        if isinstance(inner, dict):
+            yield from _property_names(inner)
