@@ -58,195 +58,52 @@ struct Case {
     Codes codes;
 };
 
-// clang-format off: a table, a trial a line
+// A table, a trial a line.
+// clang-format off
 const std::vector<Case> cases{
     {"nothing is lost", [](auto&) {}, Verdict::pass, {}},
     {"one frame of two million is lost", [](auto& r) { lose(forward(r), 1); }, Verdict::fail, {"loss"}},
-    {"each direction loses, and each says so",
-     [](auto& r) {
-         lose(forward(r), 1);
-         lose(reverse(r), 7);
-     },
-     Verdict::fail,
-     {"loss", "loss"}},
-    {"everything is lost",
-     [](auto& r) {
-         lose(forward(r), frames);
-         lose(reverse(r), frames);
-     },
-     Verdict::fail,
-     {"loss", "loss"}},
-    {"loss up to the ratio passes",
-     [](auto& r) {
-         r.limits.loss_ratio = 0.005;
-         lose(forward(r), 10'000);
-     },
-     Verdict::pass,
-     {}},
-    {"one frame more than the ratio fails",
-     [](auto& r) {
-         r.limits.loss_ratio = 0.005;
-         lose(forward(r), 10'001);
-     },
-     Verdict::fail,
-     {"loss"}},
+    {"each direction loses, and each says so", [](auto& r) { lose(forward(r), 1); lose(reverse(r), 7); }, Verdict::fail, {"loss", "loss"}},
+    {"everything is lost", [](auto& r) { lose(forward(r), frames); lose(reverse(r), frames); }, Verdict::fail, {"loss", "loss"}},
+    {"loss up to the ratio passes", [](auto& r) { r.limits.loss_ratio = 0.005; lose(forward(r), 10'000); }, Verdict::pass, {}},
+    {"one frame more than the ratio fails", [](auto& r) { r.limits.loss_ratio = 0.005; lose(forward(r), 10'001); }, Verdict::fail, {"loss"}},
     // R2544-07
-    {"one loss and one duplicate are no zero loss",
-     [](auto& r) {
-         lose(forward(r), 1);
-         forward(r).duplicated_frames = 1;
-     },
-     Verdict::fail,
-     {"loss"}},
-    {"a surplus in one direction hides no loss in the other",
-     [](auto& r) {
-         lose(forward(r), 1);
-         reverse(r).received_frames = frames + 1;
-     },
-     Verdict::fail,
-     {"loss"}},
-    {"late and damaged frames do not count as received",
-     [](auto& r) {
-         lose(reverse(r), 2);
-         reverse(r).late_frames = reverse(r).corrupted_frames = 1;
-     },
-     Verdict::fail,
-     {"loss"}},
+    {"one loss and one duplicate are no zero loss", [](auto& r) { lose(forward(r), 1); forward(r).duplicated_frames = 1; }, Verdict::fail, {"loss"}},
+    {"a surplus in one direction hides no loss in the other", [](auto& r) { lose(forward(r), 1); reverse(r).received_frames = frames + 1; }, Verdict::fail, {"loss"}},
+    {"late and damaged frames do not count as received", [](auto& r) { lose(reverse(r), 2); reverse(r).late_frames = reverse(r).corrupted_frames = 1; }, Verdict::fail, {"loss"}},
     {"duplicates and disorder alone are no loss", [](auto& r) { forward(r).duplicated_frames = forward(r).reordered_frames = 99; }, Verdict::pass, {}},
     // R2544-39
     {"0.005 percent slower is within the tolerance", [](auto& r) { forward(r).offered_fps = 99'995; }, Verdict::pass, {}},
     {"0.02 percent slower is not the load asked for", [](auto& r) { forward(r).offered_fps = 99'980; }, Verdict::invalid, {"offered_load"}},
     {"0.02 percent faster is not either", [](auto& r) { reverse(r).offered_fps = 100'020; }, Verdict::invalid, {"offered_load"}},
-    {"the tolerance is the user's",
-     [](auto& r) {
-         r.limits.offered_tolerance = 0.001;
-         forward(r).offered_fps = 99'920;
-     },
-     Verdict::pass,
-     {}},
+    {"the tolerance is the user's", [](auto& r) { r.limits.offered_tolerance = 0.001; forward(r).offered_fps = 99'920; }, Verdict::pass, {}},
     {"one frame was never offered", [](auto& r) { offer(forward(r), frames - 1); }, Verdict::invalid, {"offered_load"}},
-    {"a port that pushes back is named",
-     [](auto& r) {
-         offer(reverse(r), frames / 2);
-         reverse(r).refusals = 12;
-     },
-     Verdict::invalid,
-     {"offered_load", "port_refused"}},
+    {"a port that pushes back is named", [](auto& r) { offer(reverse(r), frames / 2); reverse(r).refusals = 12; }, Verdict::invalid, {"offered_load", "port_refused"}},
     {"refusals that the sender caught up with are none of our business", [](auto& r) { forward(r).refusals = 12; }, Verdict::pass, {}},
-    {"an unoffered load is no failure of the device",
-     [](auto& r) {
-         offer(forward(r), frames - 1);
-         lose(forward(r), 5);
-     },
-     Verdict::invalid,
-     {"offered_load"}},
+    {"an unoffered load is no failure of the device", [](auto& r) { offer(forward(r), frames - 1); lose(forward(r), 5); }, Verdict::invalid, {"offered_load"}},
     {"nothing was offered at all", [](auto& r) { offer(forward(r), 0); }, Verdict::invalid, {"offered_load"}},
     // spacing
-    {"1 percent overdue passes",
-     [](auto& r) {
-         forward(r).overdue_frames = 10'000;
-         forward(r).max_overdue_us = 900;
-     },
-     Verdict::pass,
-     {}},
+    {"1 percent overdue passes", [](auto& r) { forward(r).overdue_frames = 10'000; forward(r).max_overdue_us = 900; }, Verdict::pass, {}},
     {"more than 1 percent overdue is no constant load", [](auto& r) { forward(r).overdue_frames = 10'001; }, Verdict::invalid, {"sender_overdue"}},
-    {"one frame too long overdue",
-     [](auto& r) {
-         reverse(r).overdue_frames = 1;
-         reverse(r).max_overdue_us = 100'001;
-     },
-     Verdict::invalid,
-     {"sender_overdue"}},
-    {"as long overdue as may be",
-     [](auto& r) {
-         reverse(r).overdue_frames = 1;
-         reverse(r).max_overdue_us = 100'000;
-     },
-     Verdict::pass,
-     {}},
-    {"overdue frames that explain the loss",
-     [](auto& r) {
-         forward(r).overdue_frames = 5;
-         lose(forward(r), 5);
-     },
-     Verdict::invalid,
-     {"overdue_may_explain_loss", "loss"}},
-    {"overdue frames that do not explain the loss",
-     [](auto& r) {
-         forward(r).overdue_frames = 5;
-         lose(forward(r), 6);
-     },
-     Verdict::fail,
-     {"loss"}},
+    {"one frame too long overdue", [](auto& r) { reverse(r).overdue_frames = 1; reverse(r).max_overdue_us = 100'001; }, Verdict::invalid, {"sender_overdue"}},
+    {"as long overdue as may be", [](auto& r) { reverse(r).overdue_frames = 1; reverse(r).max_overdue_us = 100'000; }, Verdict::pass, {}},
+    {"overdue frames that explain the loss", [](auto& r) { forward(r).overdue_frames = 5; lose(forward(r), 5); }, Verdict::invalid, {"overdue_may_explain_loss", "loss"}},
+    {"overdue frames that do not explain the loss", [](auto& r) { forward(r).overdue_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
     {"overdue frames that explain it down to the allowed ratio",
-     [](auto& r) {
-         r.limits.loss_ratio = 0.005;
-         forward(r).overdue_frames = 5;
-         lose(forward(r), 10'005);
-     },
-     Verdict::invalid,
-     {"overdue_may_explain_loss", "loss"}},
-    {"overdue frames of one direction explain nothing in the other",
-     [](auto& r) {
-         reverse(r).overdue_frames = 5;
-         lose(forward(r), 5);
-     },
-     Verdict::fail,
-     {"loss"}},
+     [](auto& r) { r.limits.loss_ratio = 0.005; forward(r).overdue_frames = 5; lose(forward(r), 10'005); }, Verdict::invalid, {"overdue_may_explain_loss", "loss"}},
+    {"overdue frames of one direction explain nothing in the other", [](auto& r) { reverse(r).overdue_frames = 5; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
     // ports
     {"the transmit ring was not drained", [](auto& r) { left(r).after.transmitted_frames = frames - 3; }, Verdict::invalid, {"transmit_not_drained"}},
     {"frames of before the trial are not counted as sent by it", [](auto& r) { right(r).before.transmitted_frames = 1; }, Verdict::invalid, {"transmit_not_drained"}},
-    {"missed frames explain the loss",
-     [](auto& r) {
-         right(r).after.missed_frames = 4;
-         lose(forward(r), 4);
-     },
-     Verdict::invalid,
-     {"receive_missed", "loss"}},
-    {"missed frames do not explain the loss",
-     [](auto& r) {
-         right(r).after.missed_frames = 4;
-         lose(forward(r), 5);
-     },
-     Verdict::fail,
-     {"loss"}},
+    {"missed frames explain the loss", [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"missed frames do not explain the loss", [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
     {"missing buffers and receive errors explain it as well",
-     [](auto& r) {
-         left(r).after.no_buffer_frames = 2;
-         left(r).after.receive_errors = 2;
-         lose(reverse(r), 4);
-     },
-     Verdict::invalid,
-     {"receive_missed", "loss"}},
-    {"missed frames of before the trial explain nothing",
-     [](auto& r) {
-         right(r).before.missed_frames = right(r).after.missed_frames = 4;
-         lose(forward(r), 4);
-     },
-     Verdict::fail,
-     {"loss"}},
-    {"missed frames of the other side explain nothing",
-     [](auto& r) {
-         left(r).after.missed_frames = 4;
-         lose(forward(r), 4);
-     },
-     Verdict::fail,
-     {"loss"}},
+     [](auto& r) { left(r).after.no_buffer_frames = 2; left(r).after.receive_errors = 2; lose(reverse(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"missed frames of before the trial explain nothing", [](auto& r) { right(r).before.missed_frames = right(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
+    {"missed frames of the other side explain nothing", [](auto& r) { left(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
     {"missed frames without a loss were not ours", [](auto& r) { right(r).after.missed_frames = 4; }, Verdict::pass, {}},
-    {"a poll gap explains the loss",
-     [](auto& r) {
-         forward(r).gap_frames = 100;
-         lose(forward(r), 99);
-     },
-     Verdict::invalid,
-     {"receiver_gap", "loss"}},
-    {"a poll gap does not explain the loss",
-     [](auto& r) {
-         forward(r).gap_frames = 100;
-         lose(forward(r), 101);
-     },
-     Verdict::fail,
-     {"loss"}},
+    {"a poll gap explains the loss", [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 99); }, Verdict::invalid, {"receiver_gap", "loss"}},
+    {"a poll gap does not explain the loss", [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 101); }, Verdict::fail, {"loss"}},
     {"a poll gap without a loss", [](auto& r) { forward(r).gap_frames = 100; }, Verdict::pass, {}},
     {"lapses are added up",
      [](auto& r) {
@@ -255,28 +112,14 @@ const std::vector<Case> cases{
          forward(r).overdue_frames = 3;
          lose(forward(r), 6);
      },
-     Verdict::invalid,
-     {"receive_missed", "receiver_gap", "overdue_may_explain_loss", "loss"}},
+     Verdict::invalid, {"receive_missed", "receiver_gap", "overdue_may_explain_loss", "loss"}},
     // host
     {"the clock ran 101 ppm fast", [](auto& r) { r.clock_error_ppm = 101; }, Verdict::invalid, {"clock"}},
     {"the clock ran 101 ppm slow", [](auto& r) { r.clock_error_ppm = -101; }, Verdict::invalid, {"clock"}},
     {"the clock ran 99 ppm slow", [](auto& r) { r.clock_error_ppm = -99; }, Verdict::pass, {}},
-    {"a link was down at the end",
-     [](auto& r) {
-         right(r).after.link_up = false;
-         lose(forward(r), frames);
-     },
-     Verdict::invalid,
-     {"link"}},
+    {"a link was down at the end", [](auto& r) { right(r).after.link_up = false; lose(forward(r), frames); }, Verdict::invalid, {"link"}},
     {"a link was down at the start", [](auto& r) { left(r).before.link_up = false; }, Verdict::invalid, {"link"}},
-    {"the client stopped it",
-     [](auto& r) {
-         r.stopped = true;
-         offer(forward(r), 10);
-         offer(reverse(r), 10);
-     },
-     Verdict::invalid,
-     {"stopped", "offered_load", "offered_load"}},
+    {"the client stopped it", [](auto& r) { r.stopped = true; offer(forward(r), 10); offer(reverse(r), 10); }, Verdict::invalid, {"stopped", "offered_load", "offered_load"}},
 };
 // clang-format on
 
