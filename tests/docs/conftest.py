@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -29,11 +30,22 @@ def _skip_what_cannot_run(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def sockets() -> Iterator[Path]:
+    """A folder whose name is short: a socket's path has 107 octets."""
+    with TemporaryDirectory(prefix="evenhand-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def run(tmp_path: Path, sockets: Path) -> Run:
     """Run a shell command as the documents mean it: in the checkout, with the virtualenv's programs at hand, as root without sudo."""
-    for name in ("examples", "build", ".venv", "Makefile"):
+    for name in ("build", ".venv", "Makefile"):
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "examples").mkdir()
+    for example in (ROOT / "examples").iterdir():
+        # Sockets of their own: another test run on this machine uses the examples too.
+        (tmp_path / "examples" / example.name).write_text(example.read_text().replace("socket=/tmp/", f"socket={sockets}/"))
     environment = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}", "TERM": "dumb", "COLUMNS": "200"}
 
     def run_in_folder(command: str) -> subprocess.CompletedProcess[str]:
