@@ -51,6 +51,9 @@ class ThroughputGoal:
     """Of the trial that confirms the result (R2544-20)."""
     loss_ratio: float = 0.0
     """Largest loss ratio that passes; the measurer judges by the same. Named in the result if it is not 0."""
+    loss_verifications: int = 0
+    """How often a trial with too much loss is repeated before the loss counts; it passes if one repetition does (ETSI TST009 12.3,
+    binary search with loss verification). 0 is RFC 2544. Named in the result if it is not 0."""
     invalid_retries: int = 2
     """How often an INVALID trial is repeated before the search ends (decision: two)."""
     max_trials: int = 200
@@ -72,6 +75,8 @@ class ThroughputGoal:
             )
         if not 0 <= self.loss_ratio < 1:
             raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss ratio")
+        if self.loss_verifications < 0:
+            raise RequestError(f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss verification")
         if self.min_fps is not None and not 0 < self.min_fps <= self.max_fps:
             raise RequestError(
                 f"minimum rate {format_rate(self.min_fps)}: must be above 0 and at most the maximum {format_rate(self.max_fps)}",
@@ -93,6 +98,7 @@ class ThroughputGoal:
             "duration_s": self.duration_s,
             "final_duration_s": self.final_duration_s,
             "loss_ratio": self.loss_ratio,
+            "loss_verifications": self.loss_verifications,
             "invalid_retries": self.invalid_retries,
         }
 
@@ -105,7 +111,7 @@ class SearchTrial:
     """From 1, in the order in which they were made."""
     purpose: Purpose
     attempt: int
-    """1, or 2 and more after INVALID trials at the same load."""
+    """1, or 2 and more after INVALID trials at the same load, or lossy ones that are verified."""
     is_full_length: bool
     result: TrialResult
 

@@ -18,7 +18,7 @@ def find_throughput(
 ) -> ThroughputResult:
     """Binary search (R2544-21, MLR-13): the maximum itself first, then midpoints, then a full-length trial at the result.
 
-    Any loss above the goal's ratio lowers the upper bound. If the full-length trial fails, the search goes on below
+    Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost too. If the full-length trial fails, the search goes on below
     it with full-length trials, since short ones have shown to be too kind. INVALID trials are kept, move no bound, are
     repeated `goal.invalid_retries` times, and then end the search.
 
@@ -73,37 +73,54 @@ class _Search:
         return self.goal.duration_s >= self.goal.final_duration_s
 
     def _measure_valid(self, load_fps: float, purpose: Purpose, *, is_full_length: bool) -> SearchTrial | None:
-        """The first valid trial at this load, else the last INVALID one; None if there may be no more trials."""
-        duration_s = self.goal.final_duration_s if is_full_length else self.goal.duration_s
-        trial: SearchTrial | None = None
-        for attempt in range(1, self.goal.invalid_retries + 2):
-            number = len(self.trials) + 1
-            if number > self.goal.max_trials:
+        """The trial that decides about this load, else the last INVALID one; None if there may be no more trials."""
+        failed: SearchTrial | None = None
+        invalid, lossy = 0, 0
+        while True:
+            if len(self.trials) == self.goal.max_trials:
                 return None
-            remaining_trials, remaining_s = self._estimate()
-            self._tell(
-                TrialStarted(
-                    number=number, purpose=purpose, attempt=attempt, rate_fps=load_fps, duration_s=duration_s,
-                    remaining_trials=remaining_trials, remaining_s=remaining_s,
-                )
-            )  # fmt: skip
-            result = self.measurer.measure(duration_s, load_fps)
-            trial = SearchTrial(number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length, result=result)
-            self.trials.append(trial)
-            if result.verdict is Verdict.PASS:
-                self.bracket.note_pass(load_fps, is_full_length=is_full_length)
-            elif result.verdict is Verdict.FAIL:
+            trial = self._measure(load_fps, purpose, attempt=1 + invalid + lossy, is_full_length=is_full_length)
+            match trial.result.verdict:
+                case Verdict.PASS:
+                    self.bracket.note_pass(load_fps, is_full_length=is_full_length)
+                case Verdict.FAIL:
+                    failed = trial
+                    lossy += 1
+                    if lossy > self.goal.loss_verifications:
+                        self.bracket.note_fail(load_fps)
+                case Verdict.INVALID:
+                    invalid += 1
+            is_exhausted = trial.result.was_stopped or invalid > self.goal.invalid_retries
+            if is_exhausted and failed is not None and not trial.result.was_stopped:
+                # The loss could not be verified, but it was seen in a valid trial.
                 self.bracket.note_fail(load_fps)
-            remaining_trials, remaining_s = self._estimate()
-            self._tell(
-                TrialFinished(
-                    trial=trial, lower_fps=self.bracket.lower_fps, upper_fps=self.bracket.upper_fps,
-                    remaining_trials=remaining_trials, remaining_s=remaining_s,
-                )
-            )  # fmt: skip
-            if result.is_valid or result.was_stopped:
-                break
+                trial = failed
+            self._tell_finished(self.trials[-1])
+            if is_exhausted or trial.result.is_pass or lossy > self.goal.loss_verifications:
+                return trial
+
+    def _measure(self, load_fps: float, purpose: Purpose, *, attempt: int, is_full_length: bool) -> SearchTrial:
+        duration_s = self.goal.final_duration_s if is_full_length else self.goal.duration_s
+        remaining_trials, remaining_s = self._estimate()
+        self._tell(
+            TrialStarted(
+                number=len(self.trials) + 1, purpose=purpose, attempt=attempt, rate_fps=load_fps, duration_s=duration_s,
+                remaining_trials=remaining_trials, remaining_s=remaining_s,
+            )
+        )  # fmt: skip
+        result = self.measurer.measure(duration_s, load_fps)
+        trial = SearchTrial(number=len(self.trials) + 1, purpose=purpose, attempt=attempt, is_full_length=is_full_length, result=result)
+        self.trials.append(trial)
         return trial
+
+    def _tell_finished(self, trial: SearchTrial) -> None:
+        remaining_trials, remaining_s = self._estimate()
+        self._tell(
+            TrialFinished(
+                trial=trial, lower_fps=self.bracket.lower_fps, upper_fps=self.bracket.upper_fps,
+                remaining_trials=remaining_trials, remaining_s=remaining_s,
+            )
+        )  # fmt: skip
 
     def _estimate(self) -> tuple[int, float]:
         """Trials and seconds to come, if each trial is valid and the first confirmation holds."""
