@@ -78,7 +78,7 @@ std::uint64_t ObjectReader::whole(std::string_view key, std::uint64_t least, std
 double ObjectReader::number(std::string_view key, double least, double most, bool above) {
     const Json& v = value(key);
     const double x = v.is_number() ? v.get<double>() : least - 1;
-    const bool fits = x >= least && x <= most && !(above && x == least);
+    const bool fits = x >= least && x <= most && (!above || x != least);
     if (!fits) {
         refuse(key, fmt::format("{} is not a number {} {} and at most {}", shortened(v), above ? "above" : "from", least, most),
                fmt::format("Use {} {} to {}.", above ? "more than" : "from", least, most));

@@ -65,7 +65,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
             {"stale_frames", d.stale_frames},
             {"neighbor_frames", d.neighbor_frames},
             {"loss_ratio", d.loss_ratio()},
-            {"forwarding_rate_fps", trial.intended_fps * (1 - d.loss_ratio())},
+            {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.intended_duration_s},
             {"sender", {{"overdue_frames", d.overdue_frames}, {"max_overdue_us", d.max_overdue_us}, {"refusals", d.refusals}, {"largest_burst", d.largest_burst}}},
             {"receiver", {{"max_poll_gap_us", d.max_poll_gap_us}, {"gap_frames", d.gap_frames}, {"ring_frames", d.ring_frames}}},
             {"latency", latency(d.latency, trial.ticks_per_second)},

@@ -101,6 +101,15 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
     started = true;
 }
 
+void keep_off(const std::vector<unsigned>& cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const unsigned cpu : allowed_cpus()) {
+        if (std::ranges::find(cpus, cpu) == cpus.end()) CPU_SET(cpu, &set);
+    }
+    if (CPU_COUNT(&set) != 0) (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
 void stop_dpdk() {
     if (started) rte_eal_cleanup();
     started = false;

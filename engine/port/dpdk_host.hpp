@@ -22,6 +22,9 @@ struct HostOptions {
 /// Start DPDK without touching any device but `pci_devices`. Later calls do nothing. Throws Fault{no_memory, no_permission, internal}.
 void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices);
 
+/// Keep the calling thread, which reads requests and reports, off these CPUs if that leaves it any.
+void keep_off(const std::vector<unsigned>& cpus);
+
 /// Stop DPDK at the end of the process, if it was started.
 void stop_dpdk();
 

@@ -61,7 +61,12 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)} {
         }
         workers_.push_back(std::move(worker));
     }
-    for (auto& worker : workers_) worker->start();
+    std::vector<unsigned> busy_cpus;
+    for (auto& worker : workers_) {
+        worker->start();
+        busy_cpus.push_back(worker->cpu());
+    }
+    port::keep_off(busy_cpus);
     opened_at_ = pace::sample_clocks();
     calibrated_ticks_per_second_ = pace::calibrate_ticks_per_second();
 }

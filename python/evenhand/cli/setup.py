@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,11 @@ def open_tester(
     setup: Setup, plan: AddressPlan, *, frame_size: int, seed: int, directions: tuple[Direction, ...], engine: Path | None
 ) -> Iterator[OpenTester]:
     """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it ends."""
-    with EngineSession(setup.engine_command(engine)) as session:
-        opened = session.request("open", **setup.testbed.open_request(plan, frame_size=frame_size, seed=seed))
+    with ExitStack() as stack:
+        session = stack.enter_context(EngineSession(setup.engine_command(engine)))
+        request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
+        stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
+        opened = session.request("open", **request)
         resolved = session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S)
         rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
         known = [rate for rate in rates if rate is not None]
@@ -104,6 +108,19 @@ def open_tester(
             theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size),
         )  # fmt: skip
         yield OpenTester(session=session, profile=profile, opened=opened, resolved=resolved)
+
+
+@contextmanager
+def _kept_off(cpus: Iterable[int]) -> Iterator[None]:
+    """Keep this process (progress, storage) off the tester's CPUs, as long as that leaves it any. The engine has started by then."""
+    before = os.sched_getaffinity(0)
+    elsewhere = before - set(cpus)
+    if elsewhere:
+        os.sched_setaffinity(0, elsewhere)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def engine_versions(session: EngineSession) -> dict[str, str]:

@@ -59,6 +59,10 @@ def throughput(
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the trials of the search.")] = "5s",
     final_duration: Annotated[str, typer.Option("--final-duration", metavar="TIME", help="Of the trial that confirms the result.")] = "60s",
     precision: Annotated[str, typer.Option("--precision", metavar="RATIO", help="Width at which the search stops.")] = "0.5%",
+    loss_verifications: Annotated[
+        int,
+        typer.Option("--loss-verification", metavar="N", min=0, help="Repeat a lossy trial up to N times before it counts (ETSI TST009)."),
+    ] = 0,
     loss_ratio: Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")] = "0",
     one_way: OneWayOption = False,
     seed: SeedOption = DEFAULT_SEED,
@@ -81,7 +85,7 @@ def throughput(
     )
     goal = make_goal(
         maximum_fps=maximum_fps or 1e12, minimum_rate=minimum_rate, duration=duration, final_duration=final_duration, precision=precision,
-        loss_ratio=loss_ratio,
+        loss_ratio=loss_ratio, loss_verifications=loss_verifications,
     )  # fmt: skip
     setup = read_setup(testbed, address_plan)
     if maximum_fps is not None:
@@ -111,7 +115,14 @@ def throughput(
 
 
 def make_goal(
-    *, maximum_fps: float, minimum_rate: str | None, duration: str, final_duration: str, precision: str, loss_ratio: str
+    *,
+    maximum_fps: float,
+    minimum_rate: str | None,
+    duration: str,
+    final_duration: str,
+    precision: str,
+    loss_ratio: str,
+    loss_verifications: int = 0,
 ) -> ThroughputGoal:
     """The goal from its options. RequestError names the option."""
     return ThroughputGoal(
@@ -121,6 +132,7 @@ def make_goal(
         final_duration_s=parse_duration(final_duration, where="--final-duration"),
         precision=parse_ratio(precision, where="--precision"),
         loss_ratio=parse_ratio(loss_ratio, where="--loss-ratio"),
+        loss_verifications=loss_verifications,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from evenhand.report.throughput import Profile, WorstTesterFigures, collect_deviations, throughput_document
+from evenhand.report.throughput import Profile, WorstTesterFigures, collect_deviations, throughput_document, verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.trial import Deviation, Verdict
 from evenhand.units import format_count, format_duration, format_ratio
@@ -60,6 +60,7 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
     ratios = sorted({entry.result.goal.loss_ratio for entry in entries} - {0.0})
     if ratios:
         lines.append(f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the zero loss of RFC 2544.")
+    lines += verification_lines(max((entry.result.goal.loss_verifications for entry in entries), default=0))
     for entry in entries:
         result = entry.result
         if result.outcome not in (Outcome.FOUND, Outcome.BELOW_MINIMUM):

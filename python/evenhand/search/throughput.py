@@ -18,9 +18,9 @@ def find_throughput(
 ) -> ThroughputResult:
     """Binary search (R2544-21, MLR-13): the maximum itself first, then midpoints, then a full-length trial at the result.
 
-    Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost too. If the full-length trial fails, the search goes on below
-    it with full-length trials, since short ones have shown to be too kind. INVALID trials are kept, move no bound, are
-    repeated `goal.invalid_retries` times, and then end the search.
+    Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost too.
+    If the full-length trial fails, the search goes on below it with full-length trials, since short ones have shown to
+    be too kind. INVALID trials are kept, move no bound, are repeated `goal.invalid_retries` times, and then end the search.
 
     Args:
         on_progress: Gets an event before and after each trial; the trial's event comes before the next trial begins.

@@ -100,8 +100,8 @@ class DirectionResult:
 
     @property
     def loss_ratio(self) -> float:
-        """1 - received/intended (RFC 9971); 0..1."""
-        return 1 - self.received_frames / self.intended_frames if self.intended_frames else 0.0
+        """1 - received/offered; 0..1. A valid trial offered all that was intended, so it is that of RFC 9971."""
+        return 1 - self.received_frames / self.offered_frames if self.offered_frames else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,10 +143,10 @@ class TrialResult:
 
     @property
     def loss_ratio(self) -> float:
-        """1 - received/intended over all directions (RFC 9971); 0..1."""
-        intended = sum(direction.intended_frames for direction in self.directions.values())
+        """1 - received/offered over all directions (RFC 9971); 0..1."""
+        offered = sum(direction.offered_frames for direction in self.directions.values())
         received = sum(direction.received_frames for direction in self.directions.values())
-        return 1 - received / intended if intended else 0.0
+        return 1 - received / offered if offered else 1.0
 
     @property
     def offered_fps(self) -> float:
@@ -274,5 +274,5 @@ def _optional(value: Any) -> float | None:
 
 
 def _missed(port: Mapping[str, Any]) -> int:
-    lost_here = ("missed_frames", "no_buffer_frames")
+    lost_here = ("missed_frames", "no_buffer_frames", "receive_errors")
     return sum(_whole(port["after"], key) - _whole(port["before"], key) for key in lost_here)
