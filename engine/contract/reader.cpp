@@ -43,6 +43,11 @@ ObjectReader::ObjectReader(const Json& object, std::string path) : object_{&obje
     }
 }
 
+bool ObjectReader::has(std::string_view key) {
+    known_.emplace_back(key);
+    return object_->contains(key);
+}
+
 const Json& ObjectReader::value(std::string_view key) {
     known_.emplace_back(key);
     const auto at = object_->find(key);

@@ -80,7 +80,7 @@ TEST_CASE("draws that would be biased are drawn again") {
     // 2^32 mod 49151 = 37890 of 2^32 draws are biased for the destination port: about one in 113,000.
     const FlowDraw draw{gateway_v4(), Direction::forward, 1};
     FlowBlock block;
-    for (std::uint64_t k = 0; k < 32 * 40'000; k += FlowBlock::size) {
+    for (std::uint64_t k = 0; k < 32UL * 40'000; k += FlowBlock::size) {
         draw.draw_block(k, 1, block);
         for (std::size_t j = 0; j < FlowBlock::size; ++j) REQUIRE(block.destination_port(j) == draw.draw(k + j).destination_port);
     }
@@ -93,7 +93,7 @@ TEST_CASE("every field is uniform over its range, for ranges that are no power o
         const auto& to = p.left.hosts.host;
         std::array counts{std::vector<std::uint64_t>(from.count), std::vector<std::uint64_t>(to.count), std::vector<std::uint64_t>(p.source_ports.count),
                           std::vector<std::uint64_t>(p.destination_ports.count)};
-        constexpr std::uint64_t draws = 32 * 65536;  // 32 for each of 65,536 values
+        constexpr std::uint64_t draws = 32UL * 65536;  // 32 for each of 65,536 values
         FlowBlock block;
         for (std::uint64_t k = 0; k < draws; k += FlowBlock::size) {
             draw.draw_block(k, 1, block);
@@ -112,7 +112,7 @@ TEST_CASE("the uniformity test would see a generator of 15 bits") {
     // Two numbers of 15 bits put together: bit 15 is never set, so of 65,536 addresses half never occur.
     std::vector<std::uint64_t> counts(65536);
     std::uint32_t state = 1;
-    constexpr std::uint64_t draws = 32 * 65536;
+    constexpr std::uint64_t draws = 32UL * 65536;
     for (std::uint64_t k = 0; k < draws; ++k) {
         state = 214013U * state + 2531011U;
         const std::uint32_t high = state >> 16U & 0x7FFFU;
@@ -125,7 +125,7 @@ TEST_CASE("the uniformity test would see a generator of 15 bits") {
 TEST_CASE("source and destination are not tied: all pairs of 16 hosts occur equally often") {
     const FlowDraw draw{gateway_v4(16), Direction::forward, 3};
     std::vector<std::uint64_t> pairs(256);
-    constexpr std::uint64_t draws = 256 * 1000;
+    constexpr std::uint64_t draws = 256UL * 1000;
     for (std::uint64_t k = 0; k < draws; ++k) {
         const auto flow = draw.draw(k);
         ++pairs[(flow.source - 1) * 16 + flow.destination - 1];

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <span>
 #include <vector>
 
 #include "fault.hpp"
@@ -158,11 +159,8 @@ TEST_CASE("any changed octet behind the tag or in the headers is seen") {
 
 TEST_CASE("frames of any octets and length are looked at without reading beyond them") {
     const bool safe = rc::check("look_at", [](const std::vector<std::uint8_t>& octets) {
-        const std::vector<std::byte> f = [&] {
-            std::vector<std::byte> copy(octets.size());
-            std::memcpy(copy.data(), octets.data(), octets.size());
-            return copy;
-        }();
+        const auto bytes = std::as_bytes(std::span{octets});
+        const std::vector<std::byte> f(bytes.begin(), bytes.end());
         RC_ASSERT(frame::look_at(f.data(), f.size()).kind != frame::FrameKind::test);
     });
     CHECK(safe);

@@ -13,7 +13,6 @@
 #include "plans.hpp"
 
 using namespace evenhand;
-using neighbor::Party;
 using neighbor::Responder;
 using tests::hex;
 using tests::ip;

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test runner never claims success for what did not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.run_tests import Outcome, read_doctest, read_pytest
+
+COUNTS = "[doctest] test cases:  12 |  {} passed | {} failed | {} skipped\n[doctest] assertions: 99 | 99 passed | 0 failed |\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "exit_code", "good", "text"),
+    [
+        (COUNTS.format(12, 0, 0), 0, True, "C: 12 passed"),
+        (COUNTS.format(10, 0, 2), 0, True, "C: 10 passed, 2 skipped"),
+        (COUNTS.format(11, 1, 0), 1, False, "C: 11 passed, 1 failed"),
+        (COUNTS.format(12, 0, 0), 1, False, "C: 12 passed - FAILED: exit code 1"),  # a leak, found after the last test
+        (COUNTS.format(0, 0, 12), 0, False, "C: 0 passed, 12 skipped - FAILED: no test ran"),
+        ("Segmentation fault", -11, False, "C: 0 passed - FAILED: no counts in its output, exit code -11"),
+    ],
+)
+def test_a_cpp_suite_is_good_only_if_it_ran_and_says_so(output: str, exit_code: int, good: bool, text: str) -> None:
+    outcome = read_doctest("C", output, exit_code)
+    assert (outcome.is_good, str(outcome)) == (good, text)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "exit_code", "expected"),
+    [
+        ('tests="10" failures="0" errors="0" skipped="3"', 0, Outcome(name="P", passed=7, skipped=3)),
+        ('tests="10" failures="1" errors="1" skipped="0"', 1, Outcome(name="P", passed=8, failed=2)),
+        ('tests="0" failures="0" errors="0" skipped="0"', 5, Outcome(name="P", trouble="no test ran")),
+        ('tests="4" failures="0" errors="0" skipped="0"', 2, Outcome(name="P", passed=4, trouble="exit code 2")),  # interrupted
+    ],
+)
+def test_a_python_suite_is_read_from_its_report(tmp_path: Path, attributes: str, exit_code: int, expected: Outcome) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(f"<testsuites><testsuite {attributes}/></testsuites>")
+    assert read_pytest("P", report, exit_code) == expected
+
+
+def test_a_missing_report_is_a_failure(tmp_path: Path) -> None:
+    assert not read_pytest("P", tmp_path / "none.xml", 0).is_good
