@@ -25,7 +25,8 @@ class ObjectReader {
     ObjectReader(const Json& object, std::string path);
 
     [[nodiscard]] std::string where(std::string_view key) const { return path_.empty() ? std::string{key} : fmt::format("{}.{}", path_, key); }
-    [[nodiscard]] bool has(std::string_view key) const { return object_->contains(key); }
+    /// Whether an optional key is there; finish() knows it from then on, also as what a wrong key may have meant.
+    [[nodiscard]] bool has(std::string_view key);
 
     [[nodiscard]] const Json& value(std::string_view key);
     [[nodiscard]] ObjectReader object(std::string_view key) { return {value(key), where(key)}; }

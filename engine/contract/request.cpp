@@ -159,10 +159,12 @@ run::TrialRequest read_trial(ObjectReader& r) {
     trial.duration_s = r.number("duration_s", 0, longest_s, true);
     if (r.has("directions")) {
         trial.directions.clear();
-        for (const auto& entry : r.array("directions")) {
-            const Json holder{{"direction", entry}};
-            ObjectReader reader{holder, r.where("directions")};
-            const auto direction = choice(reader, "direction", directions);
+        const Json& list = r.array("directions");
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const std::string key = fmt::format("directions[{}]", i);
+            const Json holder{{key, list[i]}};
+            ObjectReader reader{holder, ""};
+            const auto direction = choice(reader, key, directions);
             for (const auto other : trial.directions) {
                 if (other == direction) r.refuse("directions", "a direction stands twice", "Name each once.");
             }
@@ -223,7 +225,9 @@ Json parse(std::string_view line) {
 std::optional<std::int64_t> read_id(std::string_view line) {
     const Json json = Json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("id") || !json["id"].is_number_integer()) return std::nullopt;
-    return json["id"].get<std::int64_t>();
+    const Json& id = json["id"];
+    if (id.is_number_unsigned() && id.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
+    return id.get<std::int64_t>();
 }
 
 Request read_request(std::string_view line) {

@@ -9,6 +9,7 @@
 namespace evenhand::plan {
 
 std::optional<IpAddress> parse_address(std::string_view text) {
+    if (text.find('\0') != std::string_view::npos) return std::nullopt;  // inet_pton would stop there
     const std::string terminated{text};
     IpAddress address;
     if (inet_pton(AF_INET, terminated.c_str(), address.octets.data()) == 1) {

@@ -25,7 +25,11 @@ void check_side(const AddressPlan& plan, const PlanSide& side, const std::string
     if (host.count == 0 || host.first + host.count > 65536) {
         refuse(fmt::format("hosts {}..{} do not fit into 16 bits", host.first, std::uint64_t{host.first} + host.count - 1), where + ".hosts.host", "Lower first or count.");
     }
-    for (const auto& [address, name] : {std::pair{&side.gateway, "gateway"}, {&side.dut_address, "dut_address"}}) {
+    // Of both sides: a host may be neither side's gateway or DUT.
+    for (const auto& [address, name] : {std::pair{&plan.left.gateway, "left.gateway"},
+                                        {&plan.left.dut_address, "left.dut_address"},
+                                        {&plan.right.gateway, "right.gateway"},
+                                        {&plan.right.dut_address, "right.dut_address"}}) {
         const std::uint32_t value = address->octets[offset] * 256U + address->octets[offset + 1];
         if (side.hosts.address(value) == *address && value >= host.first && value < host.first + host.count) {
             refuse(fmt::format("{} is both {} and a host", to_string(*address), name), where + ".hosts", "Move the host range (SEED-24).");

@@ -1,1 +1,352 @@
 // SPDX-License-Identifier: Apache-2.0
+// Contract: what is read, what is refused and where, and what the replies hold. SEED-24, SEED-44, D2, D3.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "contract/reader.hpp"
+#include "contract/reply.hpp"
+#include "contract/request.hpp"
+#include "frame/reader.hpp"
+#include "frame/source.hpp"
+#include "octets.hpp"
+#include "plans.hpp"
+
+using namespace evenhand;
+using contract::Json;
+using plan::Direction;
+
+namespace {
+
+std::vector<std::string> lines_of(const char* name) {
+    std::ifstream file{std::string{CONTRACT_FOLDER} + "/golden/" + name};
+    REQUIRE_MESSAGE(file.good(), name);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+}
+
+template <class T>
+T read_as(const std::string& line) {
+    auto request = contract::read_request(line);
+    REQUIRE(std::holds_alternative<T>(request.body));
+    return std::get<T>(std::move(request.body));
+}
+
+/// The fault of a line; a line that is read has none. A preview is written as well: its frame size is only looked at then.
+std::optional<Fault> fault_of(const std::string& line) {
+    try {
+        const auto request = contract::read_request(line);
+        if (const auto* const frames = std::get_if<contract::FramesRequest>(&request.body)) (void)contract::write_frames(request.id, *frames);
+    } catch (const Fault& fault) {
+        return fault;
+    }
+    return std::nullopt;
+}
+
+/// As much of JSON Schema as reply.schema.json uses, with the path of what does not fit; empty if all does.
+class Schema {
+   public:
+    Schema() { std::ifstream{std::string{CONTRACT_FOLDER} + "/reply.schema.json"} >> root_; }
+
+    [[nodiscard]] std::string misfit(const Json& value, const char* definition) const { return misfit(value, root_["$defs"].at(definition), definition); }
+
+   private:
+    [[nodiscard]] std::string misfit(const Json& value, const Json& schema, const std::string& path) const {
+        if (const auto ref = schema.find("$ref"); ref != schema.end()) {
+            if (auto found = misfit(value, root_.at(Json::json_pointer{ref->get<std::string>().substr(1)}), path); !found.empty()) return found;
+        }
+        if (schema.contains("const") && value != schema["const"]) return path + " is " + value.dump();
+        if (schema.contains("enum") && std::ranges::find(schema["enum"], value) == schema["enum"].end()) return path + " is " + value.dump();
+        if (schema.contains("minimum") && value < schema["minimum"]) return path + " is " + value.dump();
+        if (schema.contains("type") && !has_type(value, schema["type"])) return path + " has another type";
+        const auto required = schema.value("required", Json::array());
+        for (const auto& key : required) {
+            if (!value.contains(key.get<std::string>())) return path + " lacks " + key.get<std::string>();
+        }
+        if (schema.contains("properties")) {
+            for (const auto& [key, part] : value.items()) {
+                const auto known = schema["properties"].find(key);
+                if (known == schema["properties"].end()) return path + " has the unknown " + key;
+                if (auto found = misfit(part, *known, path + "." + key); !found.empty()) return found;
+            }
+        }
+        if (schema.contains("items") && value.is_array()) {
+            for (const auto& part : value) {
+                if (auto found = misfit(part, schema["items"], path + "[]"); !found.empty()) return found;
+            }
+        }
+        return {};
+    }
+
+    static bool has_type(const Json& value, const Json& type) {
+        if (type.is_array()) return std::ranges::any_of(type, [&](const auto& one) { return has_type(value, one); });
+        return (type == "object" && value.is_object()) || (type == "array" && value.is_array()) || (type == "string" && value.is_string()) ||
+               (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) || (type == "number" && value.is_number()) ||
+               (type == "integer" && value.is_number_integer());
+    }
+
+    Json root_;
+};
+
+/// The reply of a line, if it fits the schema.
+Json fitting(const std::string& line, const char* definition) {
+    CHECK(line.find('\n') == std::string::npos);
+    const auto reply = Json::parse(line);
+    CHECK(Schema{}.misfit(reply, definition) == "");
+    return reply;
+}
+
+tally::TrialResult lossy_trial() {
+    tally::TrialResult r{.trial = 7, .verdict = tally::Verdict::invalid, .started_at = "2026-11-21T02:00:00Z", .frame_size = 64, .intended_fps = 1000, .intended_duration_s = 0.2};
+    r.reasons = {{"receive_missed", "one"}, {"loss", "one of 400"}};
+    r.deviations = {{"R2544-20", "short"}};
+    r.phases = {{"sending", 4, 0.2}};
+    r.ticks_per_second = 2e9;
+    r.ports[1].after = {.received_frames = 199, .transmitted_frames = 200, .missed_frames = 1, .link_up = true};
+    for (const auto direction : {Direction::forward, Direction::reverse}) {
+        r.directions.push_back({.direction = direction, .intended_frames = 200, .offered_frames = 200, .offered_fps = 1000, .received_frames = 200, .lost_by_tenth = {0, 0}});
+    }
+    auto& forward = r.directions[0];
+    forward.received_frames = 199;
+    forward.duplicated_frames = 3;
+    forward.lost_by_tenth = {0, 1};
+    forward.first_lost = {123};
+    for (std::uint64_t i = 1; i <= 199; ++i) forward.latency.record(1000 * i);
+    return r;
+}
+
+}  // namespace
+
+TEST_CASE("every golden request is read") {
+    const auto lines = lines_of("requests.jsonl");
+    CHECK(lines.size() >= 15);
+    for (const auto& line : lines) {
+        CAPTURE(line);
+        CHECK(contract::read_id(line) == Json::parse(line)["id"]);
+        CHECK_NOTHROW(CHECK(contract::read_request(line).id == Json::parse(line)["id"]));
+        CHECK_FALSE(fault_of(line).has_value());
+    }
+}
+
+TEST_CASE("golden requests mean what they say") {
+    const auto lines = lines_of("requests.jsonl");
+    SUBCASE("frames") {
+        const auto r = read_as<contract::FramesRequest>(lines[2]);
+        CHECK(r.plan.version == plan::IpVersion::v6);
+        CHECK(r.plan.right.hosts.base == tests::ip("2001:2:0:8000::2"));
+        CHECK(r.plan.right.hosts.offset == 12);
+        CHECK(r.plan.left.hosts.host == plan::FieldRange{.first = 0, .count = 65536});
+        CHECK(r.plan.source_ports == plan::FieldRange{.first = 1024, .count = 64512});
+        CHECK(r.seed == 18446744073709551615U);
+        CHECK(r.direction == Direction::reverse);
+        CHECK(r.first == 1'000'000);
+        CHECK(r.streams == 4);
+        CHECK(r.trial == 65535);
+        CHECK(r.destination_mac == plan::MacAddress{2, 0, 0, 0, 0, 2});
+        const auto fixed = read_as<contract::FramesRequest>(lines[3]);
+        CHECK(fixed.plan.left.hosts.host == plan::FieldRange{.first = 1, .count = 64, .mode = plan::Mode::increment});
+        CHECK(fixed.plan.destination_ports == plan::FieldRange{.first = 7, .count = 1, .mode = plan::Mode::fixed});
+        CHECK(fixed.frame_size == 1518);
+    }
+    SUBCASE("open") {
+        const auto r = read_as<run::OpenRequest>(lines[4]);
+        CHECK(r.host.memory_mb == 512);
+        CHECK_FALSE(r.host.hugepages);
+        CHECK(r.host.extra_eal_arguments == std::vector<std::string>{"--no-pci"});
+        CHECK(r.ports[0].device == "net_ring0");
+        CHECK(r.ports[0].line_rate_bps == 1e10);
+        CHECK(r.ports[1].dut_mac == plan::MacAddress{2, 0, 0, 0, 0, 1});
+        CHECK_FALSE(r.ports[1].line_rate_bps.has_value());
+        REQUIRE(read_as<run::OpenRequest>(lines[5]).workers.size() == 4);
+        const auto worker = read_as<run::OpenRequest>(lines[5]).workers[3];
+        CHECK(worker.cpu == 5);
+        CHECK(worker.senders.at(0).side == plan::Side::right);
+        CHECK(worker.receivers.at(0).side == plan::Side::left);
+    }
+    SUBCASE("trial") {
+        const auto plain = read_as<run::TrialRequest>(lines[9]);
+        CHECK(plain.directions == std::vector{Direction::forward, Direction::reverse});
+        CHECK(plain.waits.residual_s == 2);  // R2544-18: the defaults conform
+        CHECK(plain.waits.restabilize_s == 5);
+        CHECK(plain.limits.loss_ratio == 0);
+        const auto r = read_as<run::TrialRequest>(lines[10]);
+        CHECK(r.trial == 65535);
+        CHECK(r.rate_fps == 0.5);
+        CHECK(r.directions == std::vector{Direction::forward});
+        CHECK(r.waits.after_routing_s == 0);
+        CHECK(r.limits.loss_ratio == 0.005);
+        CHECK(read_as<contract::ResolveRequest>(lines[7]).timeout_s == 5);
+        CHECK(read_as<contract::ResolveRequest>(lines[8]).timeout_s == 2.5);
+    }
+}
+
+TEST_CASE("every bad request is refused with its code and place, and says what to do") {
+    const auto lines = lines_of("bad-requests.jsonl");
+    CHECK(lines.size() >= 25);
+    for (const auto& text : lines) {
+        const auto golden = Json::parse(text);
+        const auto line = golden["line"].get<std::string>();
+        CAPTURE(line);
+        const auto fault = fault_of(line);
+        REQUIRE(fault.has_value());
+        CHECK(to_string(fault->code) == golden["code"].get<std::string>());
+        CHECK(fault->where == golden["where"].get<std::string>());
+        CHECK(kind_of(fault->code) == "bad_request");
+        CHECK_FALSE(fault->what_text.empty());
+        CHECK_FALSE(fault->next.empty());
+        if (golden.contains("next")) CHECK(fault->next == golden["next"].get<std::string>());
+        (void)fitting(contract::write_fault(contract::read_id(line), *fault), "fault");
+    }
+}
+
+TEST_CASE("what cannot stand in a golden line is refused as well, in one line of sound UTF-8") {
+    const std::vector<std::string> lines{"\xff\xfe", "{\"id\":1,\"request\":\"\xc3\x28\"}", "", std::string(1000, '[')};
+    for (const auto& line : lines) {
+        const auto fault = fault_of(line);
+        REQUIRE(fault.has_value());
+        CHECK(fault->code == FaultCode::bad_json);
+        (void)fitting(contract::write_fault(contract::read_id(line), *fault), "fault");
+    }
+    const auto fault = fault_of("{\"id\":1,\"request\":\"frames\",\"plan\":\"" + std::string(100'000, 'x') + "\"}");
+    REQUIRE(fault.has_value());
+    CHECK(fault->what_text.size() < 200);
+}
+
+TEST_CASE("the id of a line is found whatever else is wrong with it") {
+    CHECK(contract::read_id(R"({"id":12,"request":"nonsense"})") == 12);
+    CHECK_FALSE(contract::read_id(R"({"id":"12"})").has_value());
+    CHECK_FALSE(contract::read_id(R"([12])").has_value());
+    CHECK_FALSE(contract::read_id(R"({"id":9223372036854775808})").has_value());
+    CHECK(contract::read_id(R"({"id":9223372036854775807})") == 9223372036854775807);
+    CHECK_FALSE(contract::read_id(R"({"id":12)").has_value());
+}
+
+TEST_CASE("the schema reader of these tests takes the golden replies, and no others") {
+    for (const auto& line : lines_of("replies.jsonl")) {
+        auto reply = Json::parse(line);
+        const std::string kind = reply.contains("fault")                                       ? "fault"
+                                 : reply.contains("event")                                     ? "progress"
+                                 : reply["response"] == "close" || reply["response"] == "stop" ? "plain"
+                                                                                               : reply["response"];
+        CHECK(Schema{}.misfit(reply, kind.c_str()) == "");
+        if (kind == "trial") {
+            auto changed = reply;
+            changed["directions"].begin().value()["latency"].erase("p99_ns");
+            CHECK(Schema{}.misfit(changed, "trial").find("latency lacks p99_ns") != std::string::npos);
+        }
+        reply["surplus"] = 1;
+        CHECK_FALSE(Schema{}.misfit(reply, kind.c_str()).empty());
+        reply.erase("surplus");
+        reply.erase("id");
+        CHECK_FALSE(Schema{}.misfit(reply, kind.c_str()).empty());
+    }
+}
+
+TEST_CASE("small replies fit the schema") {
+    for (const auto code : {FaultCode::bad_json, FaultCode::bad_request, FaultCode::bad_plan, FaultCode::bad_frame_size, FaultCode::bad_rate, FaultCode::bad_order,
+                            FaultCode::no_device, FaultCode::no_permission, FaultCode::no_memory, FaultCode::no_cpu, FaultCode::not_resolved, FaultCode::internal}) {
+        const auto reply = fitting(contract::write_fault(5, {code, "what \"it\" is\n\xff", "plan.left", "next"}), "fault");
+        CHECK(reply["id"] == 5);
+        CHECK(reply["fault"]["code"] == to_string(code));
+    }
+    CHECK(fitting(contract::write_fault({}, {FaultCode::bad_json, "", "", ""}), "fault")["id"].is_null());
+    CHECK(fitting(contract::write_plain(1, "close"), "plain")["response"] == "close");
+    CHECK(fitting(contract::write_about(2, {.version = "0.1.0", .dpdk = "22.11.11", .compiler = "gcc 12", .build_type = "release"}), "about")["contract"] == contract::version);
+    const auto opened = fitting(
+        contract::write_open(3, {{{.device = "a", .driver = "b", .mac = {1, 2, 3, 4, 5, 6}, .line_rate_bps = 1e10, .link_up = true, .receive_ring_frames = 2048}, {}}}, 2.5e9),
+        "open");
+    CHECK(opened["left"]["mac"] == "01:02:03:04:05:06");
+    CHECK(opened["left"]["line_rate_bps"] == 1e10);
+    CHECK(opened["right"]["line_rate_bps"].is_null());
+    CHECK(fitting(contract::write_resolve(4, {{{.dut_mac = {2}, .is_static = true}, {}}}), "resolve")["left"]["static"] == true);
+    CHECK(fitting(contract::write_counters(5, {{{.port = {.missed_frames = 3}, .questions = 2, .answers = 1}, {}}}), "counters")["left"]["neighbor"]["requests"] == 2);
+    CHECK(fitting(contract::write_progress(6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .sent_frames = 7}), "progress")["sent_frames"] == 7);
+}
+
+TEST_CASE("a trial's reply fits the schema and holds its counts") {
+    const auto reply = fitting(contract::write_trial(11, lossy_trial()), "trial");
+    CHECK(reply["verdict"] == "INVALID");
+    CHECK(reply["reasons"][0]["code"] == "receive_missed");
+    CHECK(reply["loss_ratio"] == doctest::Approx(1.0 / 400));
+    CHECK(reply["ports"]["right"]["after"]["missed_frames"] == 1);
+    const auto& forward = reply["directions"]["forward"];
+    CHECK(forward["lost_frames"] == 1);
+    CHECK(forward["loss_ratio"] == doctest::Approx(0.005));
+    CHECK(forward["forwarding_rate_fps"] == doctest::Approx(995));
+    CHECK(forward["first_lost"] == Json::array({123}));
+    CHECK(forward["latency"]["count"] == 199);
+    CHECK(forward["latency"]["min_ns"] == 500);  // 1000 ticks of 2 GHz
+    CHECK(forward["latency"]["max_ns"] == 99'500);
+    CHECK(forward["latency"]["p50_ns"].get<double>() == doctest::Approx(50'000).epsilon(0.01));
+    std::uint64_t in_buckets = 0;
+    for (const auto& bucket : forward["latency"]["buckets"]) in_buckets += bucket[1].get<std::uint64_t>();
+    CHECK(in_buckets == 199);
+    const auto& reverse = reply["directions"]["reverse"];
+    CHECK(reverse["lost_frames"] == 0);
+    CHECK(reverse["latency"]["p999_ns"].is_null());
+    SUBCASE("in one direction too, and with nothing offered") {
+        auto r = lossy_trial();
+        r.directions.erase(r.directions.begin());
+        r.directions[0].offered_frames = r.directions[0].received_frames = 0;
+        const auto half = fitting(contract::write_trial(12, r), "trial");
+        CHECK_FALSE(half["directions"].contains("forward"));
+        CHECK(half["loss_ratio"] == 1);
+    }
+}
+
+TEST_CASE("a preview shows the frames that are drawn and sent (SEED-44, D3)") {
+    for (const bool v6 : {false, true}) {
+        for (const auto direction : {Direction::forward, Direction::reverse}) {
+            const contract::FramesRequest request{.plan = v6 ? tests::gateway_v6(1000) : tests::gateway_v4(1000),
+                                                  .frame_size = 100,
+                                                  .seed = 99,
+                                                  .direction = direction,
+                                                  .first = 4'294'967'290,
+                                                  .count = 40,
+                                                  .trial = 513,
+                                                  .streams = 3,
+                                                  .source_mac = {2, 0, 0, 0, 0, 1},
+                                                  .destination_mac = {2, 0, 0, 0, 0, 2}};
+            const auto reply = fitting(contract::write_frames(8, request), "frames");
+            REQUIRE(reply["frames"].size() == 40);
+            const plan::FlowDraw draw{request.plan, direction, request.seed};
+            const auto& from = request.plan.side(plan::sending_side(direction)).hosts;
+            const auto& to = request.plan.side(plan::receiving_side(direction)).hosts;
+            for (std::uint64_t i = 0; i < 40; ++i) {
+                const auto& shown = reply["frames"][i];
+                const auto k = request.first + i;
+                const auto flow = draw.draw(k);
+                CHECK(shown["sequence"] == k);
+                CHECK(shown["stream"] == k % 3);
+                CHECK(shown["source"] == plan::to_string(from.address(flow.source)));
+                CHECK(shown["destination"] == plan::to_string(to.address(flow.destination)));
+                CHECK(shown["source_port"] == flow.source_port);
+                CHECK(shown["destination_port"] == flow.destination_port);
+
+                const auto octets = tests::octets_of(shown["octets"].get<std::string>());
+                REQUIRE(octets.size() == 96);
+                CHECK(tests::hex(std::span{octets}.first(12)) ==
+                      "020000000002"
+                      "020000000001");
+                const auto look = frame::look_at(octets.data(), octets.size());
+                REQUIRE(look.kind == frame::FrameKind::test);
+                CHECK(look.tag.sequence == k);
+                CHECK(look.tag.stream == k % 3);
+                CHECK(look.tag.trial == 513);
+                CHECK(look.tag.direction == direction);
+                CHECK(look.tag.time_ticks == 0);
+                CHECK(frame::is_intact(octets.data(), octets.size(), look.version));
+                const auto part = [&](std::size_t at, std::size_t length) { return tests::hex(std::span{octets}.subspan(at, length)); };
+                const std::size_t address = v6 ? 16 : 4;
+                const std::size_t source_at = v6 ? 22 : 26;
+                CHECK(part(source_at, address) == tests::hex(std::as_bytes(from.address(flow.source).bytes())));
+                CHECK(part(source_at + address, address) == tests::hex(std::as_bytes(to.address(flow.destination).bytes())));
+                CHECK(part(source_at + 2 * address, 4) == fmt::format("{:04x}{:04x}", flow.source_port, flow.destination_port));
+            }
+        }
+    }
+}
