@@ -34,15 +34,16 @@ from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_tab
 from evenhand.search import ThroughputGoal, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import EngineMeasurer, Limits, TrialResult, Waits, find_engine
+from evenhand.units import format_ratio
 
 EXAMPLE = "Example: sudo evenhand demo --run demo.evenhand"
 LAB_NAME = "demo"
 DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 PLANS = ("gateway_v4", "gateway_v6")
 """Each with one address pair first, then with all addresses (SEED-02, SEED-05)."""
-LOSS_RATIO = 0.005
-"""The veth ring holds 256 frames: a stall of the hypervisor of one millisecond costs hundreds of them, and a search
-for zero loss would find these stalls. At this ratio it finds where the router saturates."""
+LOSS_RATIO = 0.02
+"""The veth ring holds 256 frames: each stall of the hypervisor, a few milliseconds long, costs up to a thousand of them. On the
+machine this was tuned on, stalls alone cost 0.4 to 1 % at any load; a search for less would find the stalls, not the router."""
 LOSS_VERIFICATIONS = 2
 """Stalls of the hypervisor come and go; a device at its limit loses in every trial."""
 DEMO_WAITS = Waits(after_routing_s=0.1, after_learning_s=0.2, residual_s=0.3, restabilize_s=0.2)
@@ -52,7 +53,9 @@ START_FPS = {1: 500_000.0}
 OVERDUE_AFTER_US = 500.0
 """Five times the default: on a virtual machine a CPU is away for a few hundred microseconds now and then. A burst after
 half a millisecond still fits into the 256 frames of the DUT's veth ring, at up to 500 kfps per direction."""
-DEMO_LIMITS = Limits(loss_ratio=LOSS_RATIO, overdue_after_us=OVERDUE_AFTER_US)
+OVERDUE_TOLERANCE = 0.05
+"""Five times the default, for the same reason: catching up after a stall is never easier for the DUT than an even load."""
+DEMO_LIMITS = Limits(loss_ratio=LOSS_RATIO, overdue_after_us=OVERDUE_AFTER_US, overdue_tolerance=OVERDUE_TOLERANCE)
 
 
 class DemoDut(StrEnum):
@@ -73,14 +76,14 @@ class DemoPace:
 
 FULL = DemoPace(
     goal=ThroughputGoal(
-        max_fps=1e6, precision=0.03, duration_s=2.0, final_duration_s=5.0, loss_ratio=LOSS_RATIO, loss_verifications=LOSS_VERIFICATIONS
+        max_fps=1e6, precision=0.05, duration_s=1.5, final_duration_s=3.0, loss_ratio=LOSS_RATIO, loss_verifications=LOSS_VERIFICATIONS
     ),
     ceiling_s=1.0,
-    expected_search_s=45.0,
+    expected_search_s=30.0,
 )
 QUICK = DemoPace(
     goal=ThroughputGoal(
-        max_fps=1e6, precision=0.08, duration_s=1.0, final_duration_s=2.0, loss_ratio=LOSS_RATIO, loss_verifications=LOSS_VERIFICATIONS
+        max_fps=1e6, precision=0.1, duration_s=1.0, final_duration_s=1.0, loss_ratio=LOSS_RATIO, loss_verifications=LOSS_VERIFICATIONS
     ),
     ceiling_s=1.0,
     expected_search_s=18.0,
@@ -228,8 +231,9 @@ def _closing_lines(entries: list[SuiteEntry], ceiling_fps: float | None, facts: 
         f"{' (a virtual machine: expect noise)' if host['is_virtual_machine'] else ''}.",
         "Protocol UDP, addresses and ports pseudorandom, both directions at once;"
         f" the tester itself keeps at least {ceiling_fps or 0:,.0f} fps per direction.",
-        f"A frame counts as overdue from {OVERDUE_AFTER_US:.0f} us on (default {Limits().overdue_after_us:.0f} us): a virtual machine takes"
-        " its CPUs away for moments.",
+        f"A frame counts as overdue from {OVERDUE_AFTER_US:.0f} us on (default {Limits().overdue_after_us:.0f} us), and"
+        f" {format_ratio(OVERDUE_TOLERANCE)} of them are allowed (default {format_ratio(Limits().overdue_tolerance)}): a virtual machine"
+        " takes its CPUs away for moments.",
         *suite_lines(entries),
     ]
 
