@@ -35,15 +35,15 @@ def opened(
         if dut_macs:
             for side, mac in zip(("left", "right"), dut_macs, strict=True):
                 ports[side]["dut_mac"] = mac
-        session.request(
-            "open", ports=ports, workers=workers, plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=1
-        )
+        session.request("open", ports=ports, workers=workers, plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=1)
         if dut_macs is None:
             session.request("resolve")
         yield session
 
 
-def trial(session: EngineSession, rate_fps: float, duration_s: float, *, number: int = 1, directions: tuple[str, ...] = ("forward",)) -> dict[str, Any]:
+def trial(
+    session: EngineSession, rate_fps: float, duration_s: float, *, number: int = 1, directions: tuple[str, ...] = ("forward",)
+) -> dict[str, Any]:
     """One trial without the waits of RFC 2544; its document."""
     return session.request("trial", trial=number, rate_fps=rate_fps, duration_s=duration_s, directions=list(directions), waits=NO_WAITS)
 
@@ -51,8 +51,9 @@ def trial(session: EngineSession, rate_fps: float, duration_s: float, *, number:
 @contextmanager
 def testpmd(cpu: int, devices: list[str], options: list[str]) -> Iterator[subprocess.Popen[str]]:
     """dpdk-testpmd without hugepages, forwarding on `cpu` from the start; its commands go to stdin."""
-    arguments = ["dpdk-testpmd", "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=bench-{time.monotonic_ns()}", "--no-pci", "--no-telemetry"]
-    arguments += [f"--lcores=0@0,1@{cpu}", *[f"--vdev={d}" for d in devices], "--", "-i", "--auto-start", "--total-num-mbufs=32768", "--nb-cores=1", *options]
+    arguments = ["dpdk-testpmd", "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=bench-{time.monotonic_ns()}"]
+    arguments += ["--no-pci", "--no-telemetry", f"--lcores=0@0,1@{cpu}", *[f"--vdev={d}" for d in devices]]
+    arguments += ["--", "-i", "--auto-start", "--total-num-mbufs=32768", "--nb-cores=1", *options]
     process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1)
     try:
         yield process

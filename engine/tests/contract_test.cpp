@@ -95,7 +95,7 @@ class Schema {
 /// The reply of a line, if it fits the schema.
 Json fitting(const std::string& line, const char* definition) {
     CHECK(line.find('\n') == std::string::npos);
-    const auto reply = Json::parse(line);
+    auto reply = Json::parse(line);
     CHECK(Schema{}.misfit(reply, definition) == "");
     return reply;
 }
