@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +15,6 @@ from evenhand.cli.common import (
     FrameSizeOption,
     HostsOption,
     JsonOption,
-    RunOption,
     SeedOption,
     choose_frame_size,
     command_line,
@@ -53,7 +53,9 @@ def trial(
     wait_after_learning: LearningWait = None,
     wait_residual: ResidualWait = None,
     wait_restabilize: RestabilizeWait = None,
-    run: RunOption = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="FILE", help="Store the trial here (must not exist). Default: nowhere.")
+    ] = None,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
