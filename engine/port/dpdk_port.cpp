@@ -245,9 +245,17 @@ void DpdkPort::close() noexcept {
     if (id_ != RTE_MAX_ETHPORTS) {
         rte_eth_dev_info info{};
         rte_device* const device = rte_eth_dev_info_get(id_, &info) == 0 ? info.device : nullptr;
+        // memif takes its sockets down in DPDK's interrupt thread, a moment after the call, from memory that the next step frees: a busy
+        // machine was seen to crash there. No call tells when it is done.
+        const auto settle = [this] {
+            if (driver_ == "net_memif") std::this_thread::sleep_for(100ms);
+        };
         if (started_) (void)rte_eth_dev_stop(id_);
+        settle();
         (void)rte_eth_dev_close(id_);
+        settle();
         if (device != nullptr) (void)rte_dev_remove(device);
+        settle();
         id_ = RTE_MAX_ETHPORTS;
     }
     while (answers_ != nullptr && rte_ring_empty(answers_) == 0) {
