@@ -122,7 +122,7 @@ def demo(
                 # IPv6 frames are larger: its ceiling is hardly higher, and one step of the ladder covers that.
                 start_fps = START_FPS.get(len(lab.tester_cpus), pace.goal.max_fps)
                 if ceiling_fps is not None:
-                    start_fps = min(start_fps, ceiling_fps * 1.25)
+                    start_fps = float(int(min(start_fps, ceiling_fps * 1.25)))
                 ceiling_fps = find_ceiling(
                     setup, everything, start_fps=start_fps, pace=pace, seed=seed, engine=engine,
                     store=store, progress=progress,
