@@ -12,17 +12,12 @@ from pathlib import Path
 from pieces import opened, record, testpmd, trial
 
 from evenhand.plan import gateway_v4, gateway_v6
+from evenhand.testbed.workers import lay_out_workers
 
 RATE_FPS = 10e6
 SECONDS = 10.0
 TRIALS = 5
-WORKERS = [
-    {
-        "cpu": 1,
-        "senders": [{"side": "left", "stream": 0}, {"side": "right", "stream": 0}],
-        "receivers": [{"side": "left", "queue": 0}, {"side": "right", "queue": 0}],
-    }
-]
+WORKERS = lay_out_workers([1])
 
 
 def main() -> None:

@@ -11,18 +11,13 @@ import statistics
 from pieces import opened, record, spread, trial, txonly_fps
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.testbed.workers import lay_out_workers
 
 SECONDS = 1.0
 ROUNDS = 3
 BEYOND_REACH_FPS = 4e8
 """More than any core builds, so that the sender always has a full burst due."""
-WORKERS = [
-    {
-        "cpu": 1,
-        "senders": [{"side": "left", "stream": 0}, {"side": "right", "stream": 0}],
-        "receivers": [{"side": "left", "queue": 0}, {"side": "right", "queue": 0}],
-    }
-]
+WORKERS = lay_out_workers([1])
 """The core polls its two receive queues as well, as in any trial."""
 
 
