@@ -54,7 +54,7 @@ class Wire:
 
     def ping_dut(self) -> None:
         """Ping the DUT from the left gateway and wait for the answer: what was sent there before has been looked at."""
-        source, destination = str(self.plan.left.gateway.ip), str(self.plan.left.dut.ip)
+        source, destination = str(self.plan.left.gateway.ip), str(self.plan.left.dut[0].ip)
         if self.plan.ip_version == 4:
             request = IP(src=source, dst=destination) / ICMP()
         else:

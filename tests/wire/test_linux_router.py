@@ -200,7 +200,7 @@ def _ask(lab: LinuxLab, plan: AddressPlan, target: str) -> Packet | None:
     """Ask from the DUT's left interface who has `target`."""
     interface = lab.dut_interface("left")
     own_mac = (Path("/sys/class/net") / interface / "address").read_text().strip()
-    own = str(plan.left.dut.ip)
+    own = str(plan.left.dut[0].ip)
     if plan.ip_version == 4:
         question = Ether(src=own_mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=own_mac, psrc=own, pdst=target)
     else:

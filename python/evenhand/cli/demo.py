@@ -220,7 +220,7 @@ def _measure(
 
 
 def _hosts(plan: AddressPlan) -> str:
-    return "one address pair" if plan.pairs == 1 else f"{plan.left.hosts.count:,} x {plan.right.hosts.count:,} addresses"
+    return "one address pair" if plan.pairs == 1 else f"{plan.left.hosts.addresses:,} x {plan.right.hosts.addresses:,} addresses"
 
 
 def _closing_lines(entries: list[SuiteEntry], ceiling_fps: float | None, facts: dict[str, Any]) -> list[str]:

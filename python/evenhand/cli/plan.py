@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +29,7 @@ from evenhand.cli.common import (
     write_json,
 )
 from evenhand.errors import HostError, RequestError
-from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, UdpRange
+from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, PlanSide, UdpRange
 from evenhand.report import make_pcap
 from evenhand.trial import EngineSession, find_engine
 from evenhand.units import format_count
@@ -59,13 +60,16 @@ def show(name: NameArgument, hosts: HostsOption = None, json_output: JsonOption 
     for side in plan.sides:
         table.add_column(side.name)
     rows: dict[str, list[str]] = {
-        "hosts": [format_count(side.hosts.count) for side in plan.sides],
+        "networks": [format_count(side.hosts.network_count) for side in plan.sides],
+        "hosts of a network": [format_count(side.hosts.count) for side in plan.sides],
+        "addresses": [format_count(side.hosts.addresses) for side in plan.sides],
         "first host": [str(side.hosts.first_address) for side in plan.sides],
         "last host": [str(side.hosts.last_address) for side in plan.sides],
-        "drawn": [side.hosts.mode for side in plan.sides],
-        "tester (gateway)": [str(side.gateway) for side in plan.sides],
-        "DUT": [str(side.dut) for side in plan.sides],
-        "DUT's route": [f"{side.route} via {side.gateway.ip}" for side in plan.sides],
+        "drawn": [_drawn(side) for side in plan.sides],
+        "tester (gateway)": ["direct: hosts on the link" if side.gateway is None else str(side.gateway) for side in plan.sides],
+        "DUT": [_span(side.dut) for side in plan.sides],
+        "DUT's routes": ["none" if side.gateway is None else f"{_span(side.routes)} via {side.gateway.ip}" for side in plan.sides],
+        "DUT's neighbour entries": [format_count(side.dut_neighbors) for side in plan.sides],
     }
     for title, cells in rows.items():
         table.add_row(title, *cells)
@@ -134,8 +138,26 @@ def describe_plan(plan: AddressPlan) -> dict[str, Any]:
         "figure": plan.figure,
         "pairs": plan.pairs,
         "smallest_frame_size": plan.smallest_frame_size,
-        "dut": {side.name: {"interface": str(side.dut), "route": str(side.route), "next_hop": str(side.gateway.ip)} for side in plan.sides},
+        "dut": {
+            side.name: {
+                "interfaces": [str(interface) for interface in side.dut],
+                "routes": [str(route) for route in side.routes],
+                "next_hop": None if side.gateway is None else str(side.gateway.ip),
+                "neighbors": side.dut_neighbors,
+            }
+            for side in plan.sides
+        },
     }
+
+
+def _span(several: Sequence[object]) -> str:
+    """One, or the first and the last of many."""
+    return str(several[0]) if len(several) == 1 else f"{several[0]} .. {several[-1]} ({len(several)})"
+
+
+def _drawn(side: PlanSide) -> str:
+    networks = side.hosts.networks
+    return side.hosts.mode if networks is None or networks.mode == side.hosts.mode else f"{side.hosts.mode} in {networks.mode} networks"
 
 
 def _ports(udp: UdpRange) -> str:

@@ -147,8 +147,11 @@ def _build_dut(names: LabNames, plan: AddressPlan, dut_cpu: int) -> None:
             _switch_offloads_off(interface)  # after XDP, which switches GRO on
             pin_napi(interface, dut_cpu)
             flags = {"flags": _IFA_F_NODAD} if plan.ip_version == 6 else {}
-            ip.addr("add", index=index, address=str(side.dut.ip), prefixlen=side.dut.network.prefixlen, **flags)
-            ip.route("add", dst=str(side.route), gateway=str(side.gateway.ip), oif=index)
+            for dut in side.dut:
+                ip.addr("add", index=index, address=str(dut.ip), prefixlen=dut.network.prefixlen, **flags)
+            if side.gateway is not None:
+                for route in side.routes:
+                    ip.route("add", dst=str(route), gateway=str(side.gateway.ip), oif=index)
 
 
 def _switch_offloads_off(interface: str) -> None:

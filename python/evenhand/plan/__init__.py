@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 1, address plan: what the user writes becomes checked, frozen dataclasses."""
 
-from evenhand.plan.model import AddressPlan, Direction, HostRange, Mode, PlanSide, SideName, UdpRange
+from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, PlanSide, SideName
+from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
+from evenhand.plan.topology import Counts, Topology
+from evenhand.plan.validate import check_plan
 
 __all__ = [
+    "BENCHMARKING_BLOCK",
     "TOPOLOGIES",
+    "Address",
     "AddressPlan",
+    "Counts",
     "Direction",
     "HostRange",
+    "Interface",
     "Mode",
+    "Network",
+    "NetworkRange",
     "PlanSide",
     "SideName",
+    "Topology",
     "UdpRange",
+    "check_plan",
     "gateway_v4",
     "gateway_v6",
     "make_plan",

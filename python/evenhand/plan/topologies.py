@@ -1,108 +1,162 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 1, address plan: the draft's topologies by name."""
+"""Station 1, address plan: the topologies by name. docs/reference/plans.md shows them all."""
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Callable
-from typing import Literal
-
 from evenhand.errors import PlanError
-from evenhand.plan.model import AddressPlan, HostRange, Mode, PlanSide, SideName, UdpRange
-from evenhand.plan.validate import check_plan
+from evenhand.plan.model import AddressPlan
+from evenhand.plan.ranges import Mode, UdpRange
+from evenhand.plan.topology import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Counts, SideAddresses, Topology
 
-RFC4814_SOURCE_PORTS = UdpRange(first=1024, last=65535)
-"""R4814-02."""
-RFC4814_DESTINATION_PORTS = UdpRange(first=1, last=49151)
-"""R4814-03."""
+_DERIVED = "derived from Figures 3 and 5"
+_V6_HOST = 2
+"""Last 16 bits of every IPv6 host; those of the DUT are 1."""
 
+gateway_v4 = Topology(
+    name="gateway_v4",
+    figure="Figure 3",
+    left=SideAddresses(dut="10.0.0.1/24", gateway="10.0.0.2/24", hosts="198.18.0.0/16"),
+    right=SideAddresses(dut="10.0.1.1/24", gateway="10.0.1.2/24", hosts="198.19.0.0/16"),
+    first_host=1,
+    hosts=65534,
+)
+"""IPv4 hosts behind gateways (SEED-13, SEED-14)."""
 
-def gateway_v4(
-    hosts: int | tuple[int, int] | None = None,
-    *,
-    host_mode: Mode = "pseudorandom",
-    source_ports: UdpRange = RFC4814_SOURCE_PORTS,
-    destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
-) -> AddressPlan:
-    """Figure 3: IPv4 hosts behind gateways (SEED-13, SEED-14).
+gateway_v6 = Topology(
+    name="gateway_v6",
+    figure="Figure 5",
+    left=SideAddresses(dut="2001:2:0:1000::1/64", gateway="2001:2:0:1000::2/64", hosts="2001:2::/64"),
+    right=SideAddresses(dut="2001:2:0:9000::1/64", gateway="2001:2:0:9000::2/64", hosts="2001:2:0:8000::/64"),
+    first_host=0,
+    hosts=65536,
+    interface_id=_V6_HOST,
+)
+"""IPv6 hosts behind gateways (SEED-16, SEED-17)."""
 
-    Args:
-        hosts: Hosts per side, or (left, right); 1 to 65534, default the maximum. One is a single address pair.
-    """
-    left, right = _counts("gateway_v4", hosts, maximum=65534)
+direct_v4_net24 = Topology(
+    name="direct_v4_net24",
+    figure="Figure 1",
+    left=SideAddresses(dut="198.18.0.1/24", hosts="198.18.0.0/24"),
+    right=SideAddresses(dut="198.19.0.1/24", hosts="198.19.0.0/24"),
+    first_host=2,
+    hosts=253,
+)
+"""IPv4 hosts on the link, a /24 (SEED-10)."""
 
-    def side(name: SideName, link: str, block: str, count: int) -> PlanSide:
-        return PlanSide(
-            name=name,
-            dut=ipaddress.ip_interface(f"{link}.1/24"),
-            gateway=ipaddress.ip_interface(f"{link}.2/24"),
-            hosts=HostRange(base=ipaddress.ip_address(f"{block}.0.0"), offset=2, first=1, count=count, mode=host_mode),
-            route=ipaddress.ip_network(f"{block}.0.0/16"),
-        )
+direct_v4_net16 = Topology(
+    name="direct_v4_net16",
+    figure="Figure 2",
+    left=SideAddresses(dut="198.18.0.1/16", hosts="198.18.0.0/16"),
+    right=SideAddresses(dut="198.19.0.1/16", hosts="198.19.0.0/16"),
+    first_host=2,
+    hosts=65533,
+)
+"""IPv4 hosts on the link, a /16 (SEED-11, SEED-12)."""
 
-    return _plan(
-        "gateway_v4", "Figure 3", 4, side("left", "10.0.0", "198.18", left), side("right", "10.0.1", "198.19", right),
-        source_ports, destination_ports,
-    )  # fmt: skip
+direct_v6 = Topology(
+    name="direct_v6",
+    figure="Figure 4",
+    left=SideAddresses(dut="2001:2::1/64", hosts="2001:2::/64"),
+    right=SideAddresses(dut="2001:2:0:8000::1/64", hosts="2001:2:0:8000::/64"),
+    first_host=0,
+    hosts=65536,
+    interface_id=_V6_HOST,
+)
+"""IPv6 hosts on the link (SEED-15)."""
 
+nets_v4_single_host = Topology(
+    name="nets_v4_single_host",
+    figure="section 2.1, as RFC 2544 section 12",
+    left=direct_v4_net24.left,
+    right=direct_v4_net24.right,
+    first_host=2,
+    hosts=1,
+    networks=256,
+)
+"""256 IPv4 networks on the link with one host each (SEED-31)."""
 
-def gateway_v6(
-    hosts: int | tuple[int, int] | None = None,
-    *,
-    host_mode: Mode = "pseudorandom",
-    source_ports: UdpRange = RFC4814_SOURCE_PORTS,
-    destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
-) -> AddressPlan:
-    """Figure 5: IPv6 hosts behind gateways (SEED-15, SEED-16, SEED-17).
+nets_v4_multi_host = Topology(
+    name="nets_v4_multi_host",
+    figure="Figure 1 for each network",
+    left=direct_v4_net24.left,
+    right=direct_v4_net24.right,
+    first_host=2,
+    hosts=253,
+    networks=256,
+)
+"""256 IPv4 networks on the link with all their hosts (SEED-31)."""
 
-    Args:
-        hosts: Hosts per side, or (left, right); 1 to 65536, default the maximum. One is a single address pair.
-    """
-    left, right = _counts("gateway_v6", hosts, maximum=65536)
+nets_v4_gateway = Topology(
+    name="nets_v4_gateway",
+    figure=_DERIVED,
+    left=SideAddresses(dut="10.0.0.1/24", gateway="10.0.0.2/24", hosts="198.18.0.0/24"),
+    right=SideAddresses(dut="10.0.1.1/24", gateway="10.0.1.2/24", hosts="198.19.0.0/24"),
+    first_host=1,
+    hosts=254,
+    networks=256,
+)
+"""256 IPv4 networks behind gateways (SEED-36)."""
 
-    def side(name: SideName, link: str, block: str, count: int) -> PlanSide:
-        return PlanSide(
-            name=name,
-            dut=ipaddress.ip_interface(f"{link}::1/64"),
-            gateway=ipaddress.ip_interface(f"{link}::2/64"),
-            hosts=HostRange(base=ipaddress.ip_address(f"{block}::2"), offset=12, first=0, count=count, mode=host_mode),
-            route=ipaddress.ip_network(f"{block}::/64"),
-        )
+nets_v6_direct = Topology(
+    name="nets_v6_direct",
+    figure="section 2.2; Figure 4 for each network",
+    left=direct_v6.left,
+    right=direct_v6.right,
+    first_host=0,
+    hosts=65536,
+    networks=256,
+    interface_id=_V6_HOST,
+)
+"""256 IPv6 networks on the link (SEED-32)."""
 
-    return _plan(
-        "gateway_v6", "Figure 5", 6,
-        side("left", "2001:2:0:1000", "2001:2", left), side("right", "2001:2:0:9000", "2001:2:0:8000", right),
-        source_ports, destination_ports,
-    )  # fmt: skip
+nets_v6_gateway = Topology(
+    name="nets_v6_gateway",
+    figure=_DERIVED,
+    left=gateway_v6.left,
+    right=gateway_v6.right,
+    first_host=0,
+    hosts=65536,
+    networks=256,
+    interface_id=_V6_HOST,
+)
+"""256 IPv6 networks behind gateways (SEED-36)."""
 
+classic_v4 = Topology(
+    name="classic_v4",
+    figure="RFC 2544 C.2.2",
+    left=SideAddresses(dut="198.18.1.1/24", gateway="198.18.1.10/24", hosts="198.18.65.0/24"),
+    right=SideAddresses(dut="198.19.1.1/24", gateway="198.19.1.10/24", hosts="198.19.65.0/24"),
+    first_host=2,
+    hosts=1,
+    networks=190,
+)
+"""Networks 65 .. 254 behind phantom routers, one end node each (R2544-38)."""
 
-TOPOLOGIES: dict[str, Callable[..., AddressPlan]] = {"gateway_v4": gateway_v4, "gateway_v6": gateway_v6}
+TOPOLOGIES: dict[str, Topology] = {
+    topology.name: topology
+    for topology in (
+        gateway_v4, gateway_v6, direct_v4_net24, direct_v4_net16, direct_v6,
+        nets_v4_single_host, nets_v4_multi_host, nets_v4_gateway, nets_v6_direct, nets_v6_gateway, classic_v4,
+    )
+}  # fmt: skip
 """Every plan that can be named; the recommended form comes first (SEED-05)."""
 
 
-def make_plan(name: str, hosts: int | tuple[int, int] | None = None, **options: object) -> AddressPlan:
-    """The plan of this name; `-` and `_` are the same. PlanError names the plans there are."""
-    make = TOPOLOGIES.get(name.replace("-", "_"))
-    if make is None:
-        raise PlanError(f"there is no plan {name!r}", next_step=f"Use one of: {', '.join(TOPOLOGIES)}.")
-    return make(hosts, **options)
-
-
-def _counts(name: str, hosts: int | tuple[int, int] | None, *, maximum: int) -> tuple[int, int]:
-    left, right = hosts if isinstance(hosts, tuple) else (hosts, hosts)
-    left, right = (maximum if n is None else n for n in (left, right))
-    for n in (left, right):
-        if not 1 <= n <= maximum:
-            raise PlanError(f"{n} hosts per side: {name} has 1 to {maximum}", where="hosts")
-    return left, right
-
-
-def _plan(
-    name: str, figure: str, ip_version: Literal[4, 6], left: PlanSide, right: PlanSide, source: UdpRange, destination: UdpRange
+def make_plan(
+    name: str,
+    hosts: Counts = None,
+    *,
+    networks: Counts = None,
+    host_mode: Mode = "pseudorandom",
+    network_mode: Mode = "pseudorandom",
+    source_ports: UdpRange = RFC4814_SOURCE_PORTS,
+    destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
 ) -> AddressPlan:
-    plan = AddressPlan(
-        name=name, figure=figure, ip_version=ip_version, left=left, right=right,
-        source_ports=source, destination_ports=destination,
+    """The plan of this name; `-` and `_` are the same. PlanError names the plans there are."""
+    topology = TOPOLOGIES.get(name.replace("-", "_"))
+    if topology is None:
+        raise PlanError(f"there is no plan {name!r}", next_step=f"Use one of: {', '.join(TOPOLOGIES)}.")
+    return topology(
+        hosts, networks=networks, host_mode=host_mode, network_mode=network_mode,
+        source_ports=source_ports, destination_ports=destination_ports,
     )  # fmt: skip
-    check_plan(plan)
-    return plan

@@ -3,33 +3,129 @@
 
 from __future__ import annotations
 
+import ipaddress
+from itertools import pairwise
+
 from evenhand.errors import PlanError
-from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan
+from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, PlanSide
+from evenhand.plan.ranges import Network
+
+_MISPRINTS: tuple[tuple[Network, str], ...] = (
+    (ipaddress.ip_network("192.18.0.0/15"), "RFC 2544 C.2.2 has 192.18.0.0 for 198.18.0.0 (erratum 423)"),
+    (ipaddress.ip_network("2001:200::/48"), "RFC 5180 has 2001:0200::/48 for 2001:2::/48 (erratum 1752)"),
+    (ipaddress.ip_network("2001:2:8000::/49"), "drafts before -07 have 2001:2:8000:: for 2001:2:0:8000::"),
+)
+"""Blocks that readers of the documents take for the right ones (R2544-37, R5180-01)."""
 
 
 def check_plan(plan: AddressPlan) -> None:
     """Raise PlanError that names the clash and the addresses in it."""
     for side in plan.sides:
-        where = f"plan.{side.name}"
-        hosts = f"hosts {side.hosts.first_address} .. {side.hosts.last_address}"
-        block = BENCHMARKING_BLOCK[plan.ip_version, side.name]
-        for version in (side.dut.version, side.gateway.version, side.hosts.base.version, side.route.version):
-            if version != plan.ip_version:
-                raise PlanError(f"an IPv{version} address in an IPv{plan.ip_version} plan", where=where)
-        if side.hosts.first_address not in block or side.hosts.last_address not in block:
-            raise PlanError(f"{hosts} lie outside {block}, the benchmarking block of this side", where=where)
-        if side.hosts.first_address not in side.route or side.hosts.last_address not in side.route:
-            raise PlanError(f"{hosts} lie outside the DUT's route {side.route}", where=where)
-        if side.dut.network != side.gateway.network:
-            raise PlanError(f"DUT {side.dut} and gateway {side.gateway} are not on one link", where=where)
-        if side.dut.ip == side.gateway.ip:
-            raise PlanError(f"DUT and gateway have the same address {side.dut.ip}", where=where)
-        for other in plan.sides:
-            if side.dut.network.overlaps(other.route):
-                raise PlanError(f"link {side.dut.network} overlaps the host network {other.route} of the {other.name} side", where=where)
-    if plan.left.route.overlaps(plan.right.route):
-        raise PlanError(f"the host networks {plan.left.route} and {plan.right.route} overlap", where="plan")
-    if plan.left.dut.network.overlaps(plan.right.dut.network):
-        raise PlanError(f"the links {plan.left.dut.network} and {plan.right.dut.network} overlap", where="plan")
+        _check_versions(plan, side)
+        _check_block(plan, side)
+        _check_interfaces(side)
+        _check_host_networks(side)
+    for side in plan.sides:
+        _check_owners(plan, side)
+    _check_disjoint(plan)
     if plan.destination_ports.first == 0 or plan.source_ports.first == 0:
         raise PlanError("UDP port 0 is reserved", where="plan.udp_ports", next_step="Start the range at 1 or above (R4814-03).")
+
+
+def _check_versions(plan: AddressPlan, side: PlanSide) -> None:
+    gateways = () if side.gateway is None else (side.gateway,)
+    for thing in (*side.dut, *gateways, side.hosts.base, *side.routes):
+        if thing.version != plan.ip_version:
+            raise PlanError(f"{thing} is an IPv{thing.version} address in an IPv{plan.ip_version} plan", where=_where(side))
+
+
+def _check_block(plan: AddressPlan, side: PlanSide) -> None:
+    block = BENCHMARKING_BLOCK[plan.ip_version, side.name]
+    hosts = side.hosts
+    # The block is a prefix and both numbers run upwards, so the outermost addresses stand for all.
+    for address in (hosts.first_address, hosts.address(hosts.count - 1), hosts.address(0, hosts.network_count - 1), hosts.last_address):
+        if address not in block:
+            misprint = next((f": {text}" for network, text in _MISPRINTS if address in network), "")
+            raise PlanError(
+                f"{_hosts(side)} lie outside {block}, the benchmarking block of this side",
+                where=_where(side),
+                next_step=f"Use addresses in {block}{misprint}.",
+            )
+
+
+def _check_interfaces(side: PlanSide) -> None:
+    if not side.dut:
+        raise PlanError("the DUT has no interface address", where=_where(side))
+    for interface in side.dut:
+        length = interface.network.prefixlen
+        if interface.version == 6 and length > 64 and length != 126:
+            raise PlanError(
+                f"DUT {interface}: the prefix of an IPv6 interface is 126, or 64 or shorter",
+                where=_where(side),
+                next_step="Use /64 (R5180-03).",
+            )
+    if side.gateway is None:
+        if side.routes:
+            raise PlanError(f"a route to {side.routes[0]}, and no gateway to route to", where=_where(side))
+        return
+    if len(side.dut) != 1:
+        raise PlanError(f"{len(side.dut)} DUT interfaces on the link to one gateway", where=_where(side), next_step="Give one.")
+    if side.dut[0].network != side.gateway.network:
+        raise PlanError(f"DUT {side.dut[0]} and gateway {side.gateway} are not on one link", where=_where(side))
+    if side.dut[0].ip == side.gateway.ip:
+        raise PlanError(f"DUT and gateway have the same address {side.gateway.ip}", where=_where(side))
+
+
+def _check_host_networks(side: PlanSide) -> None:
+    """The hosts of every network lie in a network of the DUT's interface or routes and are not its reserved addresses."""
+    networks = side.host_networks
+    if not networks:
+        raise PlanError(f"{_hosts(side)} are neither on the link nor behind a route", where=_where(side))
+    for number in range(side.hosts.network_count):
+        first, last = side.hosts.address(0, number), side.hosts.address(side.hosts.count - 1, number)
+        # Usually network n is the n-th; the rest is looked at only if it is not.
+        inside = next((n for n in (networks[number % len(networks)], *networks) if first in n and last in n), None)
+        if inside is None:
+            what = "link" if side.is_direct else "route"
+            shown = f"the DUT's {what} {networks[0]}" if len(networks) == 1 else f"each of the DUT's {len(networks)} {what}s"
+            raise PlanError(f"hosts {first} .. {last} lie outside {shown}", where=_where(side))
+        if inside.network_address in side.hosts:
+            raise PlanError(f"host {inside.network_address} is the network address of {inside}", where=_where(side))
+        if inside.version == 4 and inside.broadcast_address in side.hosts:
+            raise PlanError(f"host {inside.broadcast_address} is the broadcast address of {inside}", where=_where(side))
+
+
+def _check_owners(plan: AddressPlan, side: PlanSide) -> None:
+    """No address has two owners, whatever the side."""
+    for other in plan.sides:
+        owners = [("DUT", interface.ip) for interface in other.dut]
+        if other.gateway is not None:
+            owners.append(("gateway", other.gateway.ip))
+        for owner, address in owners:
+            if address in side.hosts:
+                raise PlanError(
+                    f"{address} is both the {owner} of the {other.name} side and one of the {_hosts(side)}",
+                    where=_where(side),
+                    next_step="Move the host range.",
+                )
+
+
+def _check_disjoint(plan: AddressPlan) -> None:
+    """Links and host networks do not overlap, of one side or of both."""
+    named: list[tuple[Network, str]] = []
+    for side in plan.sides:
+        link = "the hosts' link" if side.is_direct else "the link"
+        named += [(interface.network, f"{link} {interface.network} of the {side.name} side") for interface in side.dut]
+        named += [(route, f"the host network {route} of the {side.name} side") for route in side.routes]
+    named.sort(key=lambda entry: (int(entry[0].network_address), entry[0].prefixlen))
+    for (network, name), (following, other) in pairwise(named):
+        if int(network.broadcast_address) >= int(following.network_address):
+            raise PlanError(f"{name} overlaps {other}", where="plan", next_step="Give each its own addresses.")
+
+
+def _hosts(side: PlanSide) -> str:
+    return f"hosts {side.hosts.first_address} .. {side.hosts.last_address}"
+
+
+def _where(side: PlanSide) -> str:
+    return f"plan.{side.name}"

@@ -37,7 +37,7 @@ class Profile:
 
     @property
     def hosts(self) -> str:
-        left, right = self.plan.left.hosts.count, self.plan.right.hosts.count
+        left, right = self.plan.left.hosts.addresses, self.plan.right.hosts.addresses
         if (left, right) == (1, 1):
             return "1 address pair"
         return f"{format_count(left)} x {format_count(right)} addresses"
@@ -45,7 +45,8 @@ class Profile:
     def to_document(self) -> dict[str, Any]:
         return {
             "plan": self.plan.name,
-            "hosts": {"left": self.plan.left.hosts.count, "right": self.plan.right.hosts.count},
+            "hosts": {side.name: side.hosts.count for side in self.plan.sides},
+            "networks": {side.name: side.hosts.network_count for side in self.plan.sides},
             "protocol": self.protocol,
             "frame_size": self.frame_size,
             "seed": self.seed,

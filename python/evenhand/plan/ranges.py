@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 1, address plan: ranges of addresses and ports. They know nothing of sides or topologies."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Literal
+
+from evenhand.errors import PlanError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Mode = Literal["pseudorandom", "fixed", "increment", "decrement"]
+
+MOST_NETWORKS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkRange:
+    """Networks 0 .. `count` - 1 of one side: their number is added to the base address (SEED-30)."""
+
+    offset: int
+    """Octet of the address. Where it is the octet of the host number too (IPv4), that number has two halves, the network above the
+    host; elsewhere (IPv6) the network is added to the 16-bit number at this octet."""
+    count: int
+    mode: Mode = "pseudorandom"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MOST_NETWORKS:
+            raise PlanError(f"{self.count} networks: a side has 1 to {MOST_NETWORKS} networks (SEED-30)", where="networks")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRange:
+    """Addresses of one side: a 16-bit number in the address takes `count` values from `first` on, in each of the networks."""
+
+    base: Address
+    offset: int
+    """Octet of the address at which the big-endian 16-bit number stands."""
+    first: int
+    count: int
+    """Hosts of one network."""
+    mode: Mode = "pseudorandom"
+    networks: NetworkRange | None = None
+    """None: one network, and nothing but the host number varies."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= 65536:
+            raise PlanError(f"{self.count} hosts: a network has 1 to 65536 hosts", where="hosts")
+        last = self.first + self.count - 1
+        if self.shares_octets and last > 0xFF:
+            raise PlanError(
+                f"hosts {self.first}..{last} of {self.network_count} networks: the networks need the octet that hosts above 255 need",
+                where="hosts",
+                next_step="Use up to 254 hosts in each network, or one network with up to 65,534 hosts (SEED-34).",
+            )
+        if not 0 <= self.first <= last <= 0xFFFF:
+            raise PlanError(f"hosts {self.first}..{last} do not fit into 16 bits", where="hosts")
+        if self.networks is not None and self._base_network + self.network_count - 1 > (0xFF if self.shares_octets else 0xFFFF):
+            raise PlanError(f"{self.network_count} networks from that of {self.base} on leave their octets", where="networks")
+
+    @property
+    def shares_octets(self) -> bool:
+        """Whether network and host number are the two octets of one 16-bit number, as in every IPv4 plan with networks (SEED-34)."""
+        return self.networks is not None and self.networks.offset == self.offset
+
+    @property
+    def network_count(self) -> int:
+        return 1 if self.networks is None else self.networks.count
+
+    @property
+    def addresses(self) -> int:
+        """How many there are, of all networks."""
+        return self.count * self.network_count
+
+    def address(self, host_index: int, network: int = 0) -> Address:
+        """Address of this host in this network, both counted from 0; IndexError outside the range."""
+        if not 0 <= host_index < self.count:
+            raise IndexError(host_index)
+        if not 0 <= network < self.network_count:
+            raise IndexError(network)
+        octets = bytearray(self.base.packed)
+        host = self.first + host_index
+        if self.networks is None:
+            octets[self.offset : self.offset + 2] = host.to_bytes(2, "big")
+        elif self.shares_octets:
+            octets[self.offset : self.offset + 2] = bytes((self._base_network + network, host))
+        else:
+            at = self.networks.offset
+            octets[at : at + 2] = (self._base_network + network).to_bytes(2, "big")
+            octets[self.offset : self.offset + 2] = host.to_bytes(2, "big")
+        return ipaddress.ip_address(bytes(octets))
+
+    def find(self, address: Address) -> tuple[int, int] | None:
+        """Host index and network of an address of the range; None if it is none."""
+        if address.version != self.base.version:
+            return None
+        octets = address.packed
+        host = int.from_bytes(octets[self.offset : self.offset + 2], "big") - self.first
+        network = 0
+        if self.shares_octets:
+            host, network = octets[self.offset + 1] - self.first, octets[self.offset] - self._base_network
+        elif self.networks is not None:
+            network = int.from_bytes(octets[self.networks.offset : self.networks.offset + 2], "big") - self._base_network
+        if not (0 <= host < self.count and 0 <= network < self.network_count and self.address(host, network) == address):
+            return None
+        return host, network
+
+    def __contains__(self, address: Address) -> bool:
+        return self.find(address) is not None
+
+    @property
+    def first_address(self) -> Address:
+        return self.address(0)
+
+    @property
+    def last_address(self) -> Address:
+        return self.address(self.count - 1, self.network_count - 1)
+
+    @property
+    def _base_network(self) -> int:
+        """Network 0, as it stands in the base address."""
+        if self.networks is None:
+            return 0
+        at = self.networks.offset
+        return self.base.packed[at] if self.shares_octets else int.from_bytes(self.base.packed[at : at + 2], "big")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UdpRange:
+    """UDP ports of one field, `first` and `last` included (RFC 4814 section 4.5)."""
+
+    first: int
+    last: int
+    mode: Mode = "pseudorandom"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first <= self.last <= 65535:
+            raise PlanError(f"UDP ports {self.first}-{self.last}: want 0 <= first <= last <= 65535")

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 1, address plan: what topologies have in common, so that each is a few facts and no code."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Literal
+
+from evenhand.errors import PlanError
+from evenhand.plan.model import AddressPlan, PlanSide, SideName
+from evenhand.plan.ranges import HostRange, Interface, Mode, Network, NetworkRange, UdpRange
+from evenhand.plan.validate import check_plan
+
+Counts = int | tuple[int, int] | None
+"""Of both sides, or of left and right; None for the maximum."""
+
+RFC4814_SOURCE_PORTS = UdpRange(first=1024, last=65535)
+"""R4814-02."""
+RFC4814_DESTINATION_PORTS = UdpRange(first=1, last=49151)
+"""R4814-03."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideAddresses:
+    """The addresses of one side, as text."""
+
+    dut: str
+    """The DUT's interface; with the hosts on the link, that of network 0."""
+    gateway: str | None = None
+    """The tester's interface that the DUT routes to; None if the hosts are on the link."""
+    hosts: str
+    """Network 0 of the hosts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """A named way to connect tester and DUT. Called, it makes the plan of so many hosts and networks."""
+
+    name: str
+    figure: str
+    left: SideAddresses
+    right: SideAddresses
+    first_host: int
+    """The 16-bit number of the first host in its address."""
+    hosts: int
+    """Most hosts of a network, and the default."""
+    networks: int | None = None
+    """Most networks of a side, and the default; None if there is one that has no number."""
+    interface_id: int = 0
+    """What stands behind the host number of an IPv6 address."""
+
+    @property
+    def ip_version(self) -> Literal[4, 6]:
+        return 4 if ipaddress.ip_network(self.left.hosts).version == 4 else 6
+
+    def __call__(
+        self,
+        hosts: Counts = None,
+        *,
+        networks: Counts = None,
+        host_mode: Mode = "pseudorandom",
+        network_mode: Mode = "pseudorandom",
+        source_ports: UdpRange = RFC4814_SOURCE_PORTS,
+        destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
+    ) -> AddressPlan:
+        """The checked plan.
+
+        Args:
+            hosts: Hosts of each network, for both sides or for (left, right); 1 to the maximum, which is the default (SEED-42).
+                One host in one network is a single address pair.
+            networks: Networks of each side; likewise. Topologies without networks take 1 only.
+
+        Raises:
+            PlanError: A count outside the topology's limits.
+        """
+        left_hosts, right_hosts = self._hosts_of_sides(hosts)
+        left_networks, right_networks = self._networks_of_sides(networks)
+
+        def side(name: SideName, addresses: SideAddresses, host_count: int, network_count: int) -> PlanSide:
+            network_0 = ipaddress.ip_network(addresses.hosts)
+            dut = ipaddress.ip_interface(addresses.dut)
+            return PlanSide(
+                name=name,
+                dut=(dut,) if addresses.gateway else tuple(_interface_of(dut, n) for n in range(network_count)),
+                gateway=ipaddress.ip_interface(addresses.gateway) if addresses.gateway else None,
+                hosts=HostRange(
+                    base=network_0.network_address + self.interface_id,
+                    offset=2 if self.ip_version == 4 else 12,
+                    first=self.first_host,
+                    count=host_count,
+                    mode=host_mode,
+                    networks=None
+                    if self.networks is None
+                    else NetworkRange(offset=2 if self.ip_version == 4 else 6, count=network_count, mode=network_mode),
+                ),
+                routes=tuple(_network_of(network_0, n) for n in range(network_count)) if addresses.gateway else (),
+            )
+
+        plan = AddressPlan(
+            name=self.name, figure=self.figure, ip_version=self.ip_version,
+            left=side("left", self.left, left_hosts, left_networks), right=side("right", self.right, right_hosts, right_networks),
+            source_ports=source_ports, destination_ports=destination_ports,
+        )  # fmt: skip
+        check_plan(plan)
+        return plan
+
+    def _hosts_of_sides(self, hosts: Counts) -> tuple[int, int]:
+        most = max(_both(hosts, 0))
+        if self.networks is not None and self.ip_version == 4 and most > 0xFF:
+            raise PlanError(
+                f"{most} hosts in each network: {self.name} has the number of the network where hosts above 255 need an octet",
+                where="hosts",
+                next_step="Use gateway-v4 or direct-v4-net16: one network with more than 65,000 hosts (SEED-34).",
+            )
+        return self._limited(hosts, self.hosts, "hosts", "in each network")
+
+    def _networks_of_sides(self, networks: Counts) -> tuple[int, int]:
+        if self.networks is not None:
+            return self._limited(networks, self.networks, "networks", "on each side")
+        most = max(_both(networks, 1))
+        if most > 1 and self.ip_version == 4:
+            raise PlanError(
+                f"{most} networks: {self.name} has one, because in IPv4 either networks or hosts take the third octet",
+                where="networks",
+                next_step="Use nets-v4-gateway or nets-v4-multi-host: up to 256 networks with up to 254 hosts each (SEED-34).",
+            )
+        if most > 1:
+            raise PlanError(f"{most} networks: {self.name} has one", where="networks", next_step="Use nets-v6-gateway or nets-v6-direct.")
+        return self._limited(networks, 1, "networks", "on each side")
+
+    def _limited(self, counts: Counts, maximum: int, what: str, where: str) -> tuple[int, int]:
+        for n in _both(counts, maximum):
+            if not 1 <= n <= maximum:
+                raise PlanError(f"{n} {what}: {self.name} has {'1' if maximum == 1 else f'1 to {maximum}'} {where}", where=what)
+        return _both(counts, maximum)
+
+
+def _both(counts: Counts, default: int) -> tuple[int, int]:
+    if isinstance(counts, tuple):
+        return counts
+    return (default, default) if counts is None else (counts, counts)
+
+
+def _network_of(network_0: Network, number: int) -> Network:
+    """Network `number` of those that follow one another from `network_0` on: bits 16-23 of IPv4 /24, 56-63 of IPv6 /64."""
+    return ipaddress.ip_network((network_0.network_address + number * network_0.num_addresses, network_0.prefixlen))
+
+
+def _interface_of(interface_0: Interface, number: int) -> Interface:
+    return ipaddress.ip_interface((interface_0.ip + number * interface_0.network.num_addresses, interface_0.network.prefixlen))
