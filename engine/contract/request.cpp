@@ -49,15 +49,23 @@ std::size_t read_frame_size(ObjectReader& r) { return r.whole("frame_size", 64, 
 plan::Mode read_mode(ObjectReader& r) { return r.has("mode") ? choice(r, "mode", modes) : plan::Mode::pseudorandom; }
 
 plan::PlanSide read_plan_side(ObjectReader r) {
-    plan::PlanSide side{.gateway = read_address(r, "gateway"), .dut_address = read_address(r, "dut_address"), .hosts = {}};
+    plan::PlanSide side;
+    if (r.has("gateway")) side.gateway = read_address(r, "gateway");
+    side.dut_address = read_address(r, "dut_address");
     auto hosts = r.object("hosts");
     side.hosts.base = read_address(hosts, "base");
     auto host = hosts.object("host");
     side.hosts.offset = static_cast<std::uint32_t>(host.whole("offset", 0, 14));
     side.hosts.host = {
-        .first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)), .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)), .mode = plan::Mode::pseudorandom};
-    if (host.has("mode")) side.hosts.host.mode = read_mode(host);
+        .first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)), .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)), .mode = read_mode(host)};
     host.finish();
+    if (hosts.has("network")) {
+        auto network = hosts.object("network");
+        side.hosts.network = {.offset = static_cast<std::uint32_t>(network.whole("offset", 0, 14)),
+                              .count = static_cast<std::uint32_t>(network.whole("count", 1, plan::most_networks)),
+                              .mode = read_mode(network)};
+        network.finish();
+    }
     hosts.finish();
     r.finish();
     return side;

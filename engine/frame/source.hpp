@@ -34,23 +34,12 @@ class TestFrameSource {
 
     /// Write the next frame at each of `frames`, frame_octets() long; `now_ticks` goes into their tags.
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
-        // Local copies: a store through std::byte* may change any object, so members would be read again for each frame.
-        const FrameTemplate t = template_;
-        const std::uint64_t time = now_ticks & time_mask;
-        std::uint64_t sequence = share_.sequence(next_);
-        std::size_t in_block = next_ % plan::FlowBlock::size;
-        for (std::byte* const frame : frames) {
-            if (in_block == 0) draw_.draw_block(sequence, share_.stride, block_);
-            const Varying v{.source = big(static_cast<std::uint16_t>(block_.source(in_block))),
-                            .destination = big(static_cast<std::uint16_t>(block_.destination(in_block))),
-                            .ports = big(static_cast<std::uint32_t>(block_.source_port(in_block) << 16U | block_.destination_port(in_block))),
-                            .sequence_and_time = big(sequence << 16U | time >> 32U),
-                            .time_low = big(static_cast<std::uint32_t>(time))};
-            write(frame, t, v);
-            sequence += share_.stride;
-            in_block = (in_block + 1) % plan::FlowBlock::size;
+        // Decided when the template was made; IPv4 networks share the octets of the host number.
+        if (V == IpVersion::v6 && template_.has_network_octets) {
+            write_frames<V == IpVersion::v6>(frames, now_ticks);
+        } else {
+            write_frames<false>(frames, now_ticks);
         }
-        next_ += frames.size();
     }
 
    private:
@@ -59,18 +48,53 @@ class TestFrameSource {
         std::uint16_t source;
         std::uint16_t destination;
         std::uint32_t ports;
-        std::uint64_t sequence_and_time;  // tag octets 6-13
-        std::uint32_t time_low;           // tag octets 14-17
+        std::uint64_t sequence_and_time;    // tag octets 6-13
+        std::uint32_t time_low;             // tag octets 14-17
+        std::uint16_t source_network;       // of networks with octets of their own; else not used
+        std::uint16_t destination_network;  // the same
     };
 
+    template <bool network_octets>
+    void write_frames(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
+        // Local copies: a store through std::byte* may change any object, so members would be read again for each frame.
+        const FrameTemplate t = template_;
+        const std::uint64_t time = now_ticks & time_mask;
+        std::uint64_t sequence = share_.sequence(next_);
+        std::size_t in_block = next_ % plan::FlowBlock::size;
+        for (std::byte* const frame : frames) {
+            if (in_block == 0) draw_.draw_block(sequence, share_.stride, block_);
+            Varying v{.source = big(static_cast<std::uint16_t>(block_.source(in_block))),
+                      .destination = big(static_cast<std::uint16_t>(block_.destination(in_block))),
+                      .ports = big(static_cast<std::uint32_t>(block_.source_port(in_block) << 16U | block_.destination_port(in_block))),
+                      .sequence_and_time = big(sequence << 16U | time >> 32U),
+                      .time_low = big(static_cast<std::uint32_t>(time)),
+                      .source_network = 0,
+                      .destination_network = 0};
+            if constexpr (network_octets) {
+                v.source_network = big(static_cast<std::uint16_t>(block_.source(in_block) >> 16U));
+                v.destination_network = big(static_cast<std::uint16_t>(block_.destination(in_block) >> 16U));
+            }
+            write<network_octets>(frame, t, v);
+            sequence += share_.stride;
+            in_block = (in_block + 1) % plan::FlowBlock::size;
+        }
+        next_ += frames.size();
+    }
+
+    template <bool network_octets>
     static void write(std::byte* frame, const FrameTemplate& t, const Varying& v) noexcept {
         using L = Layout<V>;
-        const std::uint64_t addresses = std::uint64_t{v.source} + v.destination;
+        std::uint64_t addresses = std::uint64_t{v.source} + v.destination;
+        if constexpr (network_octets) addresses += std::uint64_t{v.source_network} + v.destination_network;
         const std::uint16_t udp = udp_checksum(t.udp_sum + addresses + v.ports + (v.sequence_and_time & 0xFFFFFFFFU) + (v.sequence_and_time >> 32U) + v.time_low);
         std::memcpy(frame, t.head.data(), L::tag + tag_sequence);
         if constexpr (V == IpVersion::v4) store(frame + L::ipv4_checksum, ip_checksum(t.ip_sum + addresses));
         store(frame + t.source_at, v.source);
         store(frame + t.destination_at, v.destination);
+        if constexpr (network_octets) {
+            store(frame + t.source_network_at, v.source_network);
+            store(frame + t.destination_network_at, v.destination_network);
+        }
         store(frame + L::udp, v.ports);
         store(frame + L::udp_checksum, udp);
         store(frame + L::tag + tag_sequence, v.sequence_and_time);

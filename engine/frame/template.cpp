@@ -39,6 +39,11 @@ FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, Stream
     const auto& to = plan.side(plan::receiving_side(id.direction)).hosts;
     t.source_at = L::source + from.offset;
     t.destination_at = L::destination + to.offset;
+    t.has_network_octets = from.has_network_octets();  // and so has the other side: check_plan
+    if (t.has_network_octets) {
+        t.source_network_at = L::source + from.network->offset;
+        t.destination_network_at = L::destination + to.network->offset;
+    }
 
     std::memcpy(t.head.data(), destination_mac.data(), destination_mac.size());
     std::memcpy(t.head.data() + 6, source_mac.data(), source_mac.size());

@@ -24,11 +24,14 @@ struct FrameTemplate {
     static constexpr std::size_t room = 80;  // tag_end of IPv6; IPv4 uses 60
 
     alignas(64) std::array<std::byte, room> head{};
-    std::size_t octets = 0;          // of the whole frame without FCS
-    std::uint64_t ip_sum = 0;        // IPv4 header
-    std::uint64_t udp_sum = 0;       // pseudo-header, UDP header and all payload
-    std::size_t source_at = 0;       // offset of the 16-bit number in the source address
-    std::size_t destination_at = 0;  // the same in the destination
+    std::size_t octets = 0;           // of the whole frame without FCS
+    std::uint64_t ip_sum = 0;         // IPv4 header
+    std::uint64_t udp_sum = 0;        // pseudo-header, UDP header and all payload
+    std::size_t source_at = 0;        // offset of the 16-bit number in the source address
+    std::size_t destination_at = 0;   // the same in the destination
+    bool has_network_octets = false;  // whether the networks' numbers stand elsewhere
+    std::size_t source_network_at = 0;
+    std::size_t destination_network_at = 0;
 };
 
 /// Throws Fault{bad_frame_size} below 64 (IPv4) or 84 (IPv6) or above 1518 octets with FCS (R2544-04, R5180-10).

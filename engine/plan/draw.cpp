@@ -2,39 +2,102 @@
 #include "plan/draw.hpp"
 
 namespace evenhand::plan {
+namespace {
+
+bool is_stepped(Mode mode) { return mode == Mode::increment || mode == Mode::decrement; }
+
+std::uint64_t stepped(Mode mode, std::uint64_t turn, std::uint32_t count) { return mode == Mode::increment ? turn % count : count - 1 - turn % count; }
+
+}  // namespace
+
+NetworkSplit::NetworkSplit(const HostRange& range) noexcept
+    : first_{range.value({})},
+      networks_{range.network->mode == Mode::pseudorandom ? range.network->count : 1},
+      hosts_{range.host.mode == Mode::pseudorandom ? range.host.count : 1},
+      network_{*range.network},
+      host_{range.host},
+      network_shift_{range.shares_octets() ? 8U : 16U} {
+    network_step_ = (std::uint64_t{1} << network_shift_) - hosts_;
+    reciprocal_ = ((std::uint64_t{1} << reciprocal_bits) + hosts_ - 1) / hosts_;
+}
+
+std::uint64_t NetworkSplit::step(std::uint64_t k) const noexcept {
+    std::uint64_t sum = 0;
+    std::uint64_t turn = k;
+    if (is_stepped(host_.mode)) {
+        sum += stepped(host_.mode, k, host_.count);
+        turn /= host_.count;
+    }
+    if (is_stepped(network_.mode)) sum += stepped(network_.mode, turn, network_.count) << network_shift_;
+    return sum;
+}
 
 FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}, direction_{static_cast<std::uint32_t>(direction)} {
-    const std::array<FieldRange, drawn_fields> ranges{plan.side(sending_side(direction)).hosts.host, plan.side(receiving_side(direction)).hosts.host, plan.source_ports,
-                                                      plan.destination_ports};
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-        modes_[i] = ranges[i].mode;
-        // A pseudorandom draw among one is that one.
-        bounds_.set(i, ranges[i].first, ranges[i].mode == Mode::fixed ? 1 : ranges[i].count);
-        all_pseudorandom_ = all_pseudorandom_ && (ranges[i].mode == Mode::pseudorandom || ranges[i].mode == Mode::fixed);
+    const std::array<const HostRange*, address_fields> hosts{&plan.side(sending_side(direction)).hosts, &plan.side(receiving_side(direction)).hosts};
+    has_networks_ = hosts[0]->network.has_value();  // of both sides or of none: check_plan
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+        if (!has_networks_) {
+            set_field(i, hosts[i]->host);
+            continue;
+        }
+        splits_[i] = NetworkSplit{*hosts[i]};
+        set_field(i, {.first = 0, .count = splits_[i].drawn(), .mode = Mode::pseudorandom});
+        all_pseudorandom_ = all_pseudorandom_ && !is_stepped(hosts[i]->host.mode) && !is_stepped(hosts[i]->network->mode);
     }
+    set_field(address_fields, plan.source_ports);
+    set_field(address_fields + 1, plan.destination_ports);
 }
 
-std::uint32_t FlowDraw::draw_field(std::size_t field, std::uint64_t k) const noexcept {
+void FlowDraw::set_field(std::size_t field, const FieldRange& range) noexcept {
+    modes_[field] = range.mode;
+    // A pseudorandom draw among one is that one.
+    bounds_.set(field, range.first, range.mode == Mode::fixed ? 1 : range.count);
+    all_pseudorandom_ = all_pseudorandom_ && !is_stepped(range.mode);
+}
+
+std::array<std::uint32_t, drawn_fields> FlowDraw::draw_words(std::uint64_t k, std::uint32_t attempt) const noexcept {
+    return philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), direction_, attempt}, key_);
+}
+
+std::uint32_t FlowDraw::settle(std::size_t field, std::uint64_t k, std::uint32_t word) const noexcept {
     const std::uint32_t first = bounds_.first[field];
     const std::uint32_t count = bounds_.count[field];
-    if (modes_[field] == Mode::increment) return first + static_cast<std::uint32_t>(k % count);
-    if (modes_[field] == Mode::decrement) return first + count - 1 - static_cast<std::uint32_t>(k % count);
-    for (std::uint32_t attempt = 0;; ++attempt) {
-        const auto drawn = philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), direction_, attempt}, key_);
-        const std::uint64_t product = std::uint64_t{drawn[field]} * count;
+    if (is_stepped(modes_[field])) return first + static_cast<std::uint32_t>(stepped(modes_[field], k, count));
+    for (std::uint32_t attempt = 1;; ++attempt) {
+        const std::uint64_t product = std::uint64_t{word} * count;
         if (static_cast<std::uint32_t>(product) >= bounds_.threshold[field]) return first + static_cast<std::uint32_t>(product >> 32U);
+        word = draw_words(k, attempt)[field];
     }
 }
 
-Flow FlowDraw::draw(std::uint64_t k) const noexcept { return {draw_field(0, k), draw_field(1, k), draw_field(2, k), draw_field(3, k)}; }
+Flow FlowDraw::draw(std::uint64_t k) const noexcept {
+    const auto words = draw_words(k, 0);
+    std::array<std::uint32_t, drawn_fields> values{};
+    for (std::size_t i = 0; i < drawn_fields; ++i) values[i] = settle(i, k, words[i]);
+    if (has_networks_) {
+        for (std::size_t i = 0; i < address_fields; ++i) values[i] = static_cast<std::uint32_t>(splits_[i].value(values[i]) + splits_[i].step(k));
+    }
+    return {values[0], values[1], values[2], values[3]};
+}
 
 void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
     const bool biased = draw_lanes(first, stride, direction_, key_, bounds_, block.lanes);
-    if (!biased && all_pseudorandom_) [[likely]]
+    if (!biased && all_pseudorandom_) [[likely]] {
+        if (has_networks_) {
+            for (std::size_t i = 0; i < address_fields; ++i) {
+                const NetworkSplit split = splits_[i];  // a copy, since the stores below could change *this
+                for (auto& number : block.lanes.field[i]) number = split.value(number);
+            }
+        }
         return;
-    for (std::size_t i = 0; i < drawn_fields; ++i) {
-        for (std::size_t j = 0; j < FlowBlock::size; ++j) block.lanes.field[i][j] = draw_field(i, first + j * stride);
+    }
+    for (std::size_t j = 0; j < FlowBlock::size; ++j) {
+        const Flow flow = draw(first + j * stride);
+        block.lanes.field[0][j] = flow.source;
+        block.lanes.field[1][j] = flow.destination;
+        block.lanes.field[2][j] = flow.source_port;
+        block.lanes.field[3][j] = flow.destination_port;
     }
 }
 

@@ -11,9 +11,9 @@
 
 namespace evenhand::plan {
 
-/// The varying values of one frame, as host-order numbers below 2^16.
+/// The varying values of one frame, in host order.
 struct Flow {
-    std::uint32_t source = 0;            // the 16-bit number in the source address
+    std::uint32_t source = 0;            // HostRange::value() of the source address
     std::uint32_t destination = 0;       // the same for the destination
     std::uint32_t source_port = 0;       // UDP
     std::uint32_t destination_port = 0;  // UDP
@@ -32,8 +32,40 @@ struct FlowBlock {
     [[nodiscard]] std::uint64_t destination_port(std::size_t j) const noexcept { return lanes.field[3][j]; }
 };
 
+/// The addresses of one side with networks, by a number that is drawn once: uniform below networks * hosts, it is a network and a host that
+/// are uniform and independent of each other (SEED-33). What a mode other than pseudorandom chooses has no part in the number.
+class NetworkSplit {
+   public:
+    NetworkSplit() = default;
+    explicit NetworkSplit(const HostRange& range) noexcept;
+
+    [[nodiscard]] std::uint32_t drawn() const noexcept { return networks_ * hosts_; }
+
+    /// HostRange::value() for a number below drawn(), before any step.
+    [[nodiscard]] std::uint64_t value(std::uint64_t number) const noexcept {
+        // Exact for numbers below 2^24: the rounded-up reciprocal is less than 2^-40 too large.
+        const std::uint64_t network = number * reciprocal_ >> reciprocal_bits;
+        return first_ + number + network * network_step_;
+    }
+
+    /// What increment and decrement add to the value of frame k. Networks step when all hosts have had their turn.
+    [[nodiscard]] std::uint64_t step(std::uint64_t k) const noexcept;
+
+   private:
+    static constexpr unsigned reciprocal_bits = 40;
+
+    std::uint64_t first_ = 0;
+    std::uint64_t network_step_ = 0;  // from the last host of a network to the first of the next, less 1
+    std::uint64_t reciprocal_ = 0;    // 2^40 / hosts_, rounded up
+    std::uint32_t networks_ = 1;      // that are drawn from
+    std::uint32_t hosts_ = 1;
+    NetworkRange network_;
+    FieldRange host_;
+    unsigned network_shift_ = 0;
+};
+
 /// Draws the flows of one direction. Every field is drawn independently and exactly uniformly, with replacement
-/// (SEED-40, SEED-41, SEED-43, R4814-01, R4814-04). Copyable; allocates nothing.
+/// (SEED-33, SEED-40, SEED-41, SEED-43, R4814-01, R4814-04). Copyable; allocates nothing.
 class FlowDraw {
    public:
     FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed);
@@ -45,10 +77,16 @@ class FlowDraw {
     void draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept;
 
    private:
-    [[nodiscard]] std::uint32_t draw_field(std::size_t field, std::uint64_t k) const noexcept;
+    static constexpr std::size_t address_fields = 2;  // source and destination; then the UDP ports
+
+    void set_field(std::size_t field, const FieldRange& range) noexcept;
+    [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw_words(std::uint64_t k, std::uint32_t attempt) const noexcept;
+    [[nodiscard]] std::uint32_t settle(std::size_t field, std::uint64_t k, std::uint32_t word) const noexcept;
 
     DrawBounds bounds_;
     std::array<Mode, drawn_fields> modes_{};
+    std::array<NetworkSplit, address_fields> splits_{};
+    bool has_networks_ = false;
     bool all_pseudorandom_ = true;
     PhiloxKey key_;
     std::uint32_t direction_;

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "fault.hpp"
 
 namespace evenhand::plan {
@@ -10,32 +13,53 @@ namespace {
 
 [[noreturn]] void refuse(std::string what, std::string where, std::string next) { throw Fault{FaultCode::bad_plan, std::move(what), std::move(where), std::move(next)}; }
 
-void check_side(const AddressPlan& plan, const PlanSide& side, const std::string& where) {
-    for (const auto& [address, name] : {std::pair{&side.gateway, "gateway"}, {&side.dut_address, "dut_address"}, {&side.hosts.base, "hosts.base"}}) {
-        if (address->version != plan.version) {
-            refuse(fmt::format("{} is not an IPv{} address", to_string(*address), static_cast<int>(plan.version)), fmt::format("{}.{}", where, name),
-                   "Give all addresses of a plan in one IP version.");
-        }
+void check_version(const AddressPlan& plan, const IpAddress& address, const std::string& where) {
+    if (address.version != plan.version) {
+        refuse(fmt::format("{} is not an IPv{} address", to_string(address), static_cast<int>(plan.version)), where, "Give all addresses of a plan in one IP version.");
     }
-    const auto& [base, offset, host] = side.hosts;
+}
+
+void check_offset(const AddressPlan& plan, std::uint32_t offset, const std::string& where, std::string next) {
     if (offset % 2 != 0 || offset + 2 > address_octets(plan.version)) {
-        refuse(fmt::format("octet {} is not an even octet of an IPv{} address", offset, static_cast<int>(plan.version)), where + ".hosts.host.offset",
-               "Use 2 for IPv4, 12 for IPv6.");
+        refuse(fmt::format("octet {} is not an even octet of an IPv{} address", offset, static_cast<int>(plan.version)), where, std::move(next));
     }
+}
+
+void check_numbers(const AddressPlan& plan, const HostRange& hosts, const std::string& where) {
+    check_offset(plan, hosts.offset, where + ".host.offset", "Use 2 for IPv4, 12 for IPv6.");
+    const auto& host = hosts.host;
     if (host.count == 0 || host.first + host.count > 65536) {
-        refuse(fmt::format("hosts {}..{} do not fit into 16 bits", host.first, std::uint64_t{host.first} + host.count - 1), where + ".hosts.host", "Lower first or count.");
+        refuse(fmt::format("hosts {}..{} do not fit into 16 bits", host.first, std::uint64_t{host.first} + host.count - 1), where + ".host", "Lower first or count.");
     }
-    // Of both sides: a host may be neither side's gateway or DUT.
-    for (const auto& [address, name] : {std::pair{&plan.left.gateway, "left.gateway"},
-                                        {&plan.left.dut_address, "left.dut_address"},
-                                        {&plan.right.gateway, "right.gateway"},
-                                        {&plan.right.dut_address, "right.dut_address"}}) {
-        const std::uint32_t value = address->octets[offset] * 256U + address->octets[offset + 1];
-        if (side.hosts.address(value) == *address && value >= host.first && value < host.first + host.count) {
-            refuse(fmt::format("{} is both {} and a host", to_string(*address), name), where + ".hosts", "Move the host range (SEED-24).");
-        }
+    if (!hosts.network) return;
+    const auto& network = *hosts.network;
+    check_offset(plan, network.offset, where + ".network.offset", "Use 2 for IPv4, 6 for IPv6.");
+    if (hosts.shares_octets() != (plan.version == IpVersion::v4)) {
+        refuse(fmt::format("the networks of an IPv{} plan are numbered at octet {}, its hosts at {}", static_cast<int>(plan.version), network.offset, hosts.offset),
+               where + ".network.offset", "Use 2 for both in IPv4 (one 16-bit number), 6 and 12 in IPv6.");
     }
-    if (side.gateway == side.dut_address) refuse(to_string(side.gateway) + " is both gateway and DUT", where, "Give each its own address.");
+    if (network.count == 0 || network.count > most_networks) refuse(fmt::format("{} networks", network.count), where + ".network.count", "Use 1 to 256 (SEED-30).");
+    if (hosts.shares_octets() && host.first + host.count > 256) {
+        refuse(fmt::format("hosts {}..{}: networks and hosts above 255 need the same octet", host.first, host.first + host.count - 1), where + ".host",
+               "Use either networks or 16-bit hosts in IPv4 (SEED-34).");
+    }
+    const std::uint32_t most = hosts.shares_octets() ? 0xFF : 0xFFFF;
+    if (hosts.first_network() + network.count - 1 > most) {
+        refuse(fmt::format("networks {}..{} do not fit into their octets", hosts.first_network(), hosts.first_network() + network.count - 1), where + ".network",
+               "Lower the base or the count.");
+    }
+}
+
+/// Of both sides: a host may be neither side's gateway or DUT.
+void check_owners(const AddressPlan& plan, const PlanSide& side, const std::string& where) {
+    const auto check = [&](const IpAddress& address, const char* owner) {
+        if (side.hosts.contains(address)) refuse(fmt::format("{} is both {} and a host", to_string(address), owner), where + ".hosts", "Move the host range (SEED-24).");
+    };
+    if (plan.left.gateway) check(*plan.left.gateway, "left.gateway");
+    check(plan.left.dut_address, "left.dut_address");
+    if (plan.right.gateway) check(*plan.right.gateway, "right.gateway");
+    check(plan.right.dut_address, "right.dut_address");
+    if (side.gateway == side.dut_address) refuse(to_string(side.dut_address) + " is both gateway and DUT", where, "Give each its own address.");
 }
 
 void check_ports(const FieldRange& ports, const std::string& where) {
@@ -43,18 +67,56 @@ void check_ports(const FieldRange& ports, const std::string& where) {
     if (ports.count == 0 || ports.first + ports.count > 65536) refuse("the last UDP port is below the first or above 65535", where, "Want first <= last <= 65535.");
 }
 
+struct Interval {
+    std::uint32_t first;
+    std::uint32_t last;
+};
+
+/// The values that the 16-bit number at this octet takes in the addresses of the range.
+std::vector<Interval> values_at(const HostRange& range, std::uint32_t octet) {
+    const auto& host = range.host;
+    if (octet == range.offset && !range.shares_octets()) return {{host.first, host.first + host.count - 1}};
+    std::vector<Interval> found;
+    if (octet == range.offset) {
+        for (std::uint32_t n = 0; n < range.networks(); ++n) found.push_back({range.value({n, 0}), range.value({n, host.count - 1})});
+        return found;
+    }
+    if (range.has_network_octets() && octet == range.network->offset) return {{range.first_network(), range.first_network() + range.networks() - 1}};
+    const std::uint32_t fixed = range.base.octets[octet] * 256U + range.base.octets[octet + 1];
+    return {{fixed, fixed}};
+}
+
+/// Whether an address is in both: its numbers vary independently, so that is so if it is so for each of them.
+bool overlap(const HostRange& a, const HostRange& b) {
+    for (std::uint32_t octet = 0; octet < address_octets(a.base.version); octet += 2) {
+        const auto of_b = values_at(b, octet);
+        const bool meet = std::ranges::any_of(
+            values_at(a, octet), [&](const Interval& x) { return std::ranges::any_of(of_b, [&](const Interval& y) { return x.first <= y.last && y.first <= x.last; }); });
+        if (!meet) return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 void check_plan(const AddressPlan& plan) {
-    check_side(plan, plan.left, "plan.left");
-    check_side(plan, plan.right, "plan.right");
+    for (const auto& [side, where] : {std::pair{&plan.left, std::string{"plan.left"}}, {&plan.right, "plan.right"}}) {
+        if (side->gateway) check_version(plan, *side->gateway, where + ".gateway");
+        check_version(plan, side->dut_address, where + ".dut_address");
+        check_version(plan, side->hosts.base, where + ".hosts.base");
+        check_numbers(plan, side->hosts, where + ".hosts");
+    }
+    if (plan.left.hosts.network.has_value() != plan.right.hosts.network.has_value()) {
+        refuse("one side has networks and the other has not", "plan", "Give both sides networks; the count may be 1 (SEED-35).");
+    }
+    check_owners(plan, plan.left, "plan.left");
+    check_owners(plan, plan.right, "plan.right");
     check_ports(plan.source_ports, "plan.udp_ports.source");
     check_ports(plan.destination_ports, "plan.udp_ports.destination");
     const auto& l = plan.left.hosts;
     const auto& r = plan.right.hosts;
-    const bool same_block = l.offset == r.offset && l.address(0) == r.address(0);
-    if (same_block && l.host.first < r.host.first + r.host.count && r.host.first < l.host.first + l.host.count) {
-        refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap", to_string(l.address(l.host.first)), to_string(r.address(r.host.first))), "plan",
+    if (overlap(l, r)) {
+        refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap", to_string(l.address(l.value({}))), to_string(r.address(r.value({})))), "plan",
                "Give the sides disjoint hosts (SEED-24).");
     }
 }

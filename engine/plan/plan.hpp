@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "plan/address.hpp"
+#include "plan/ranges.hpp"
 
 namespace evenhand::plan {
 
@@ -17,36 +19,9 @@ enum class Direction : std::uint8_t { forward = 0, reverse = 1 };  // left to ri
 [[nodiscard]] constexpr Direction direction_sent_by(Side s) { return s == Side::left ? Direction::forward : Direction::reverse; }
 [[nodiscard]] constexpr Side other_side(Side s) { return s == Side::left ? Side::right : Side::left; }
 
-/// How a field takes its values. All but pseudorandom are for comparison runs (SEED-40).
-enum class Mode : std::uint8_t { pseudorandom, fixed, increment, decrement };
-
-/// The values first .. first + count - 1 of a 16-bit field; `fixed` is always first.
-struct FieldRange {
-    std::uint32_t first = 0;
-    std::uint32_t count = 1;
-    Mode mode = Mode::pseudorandom;
-
-    friend bool operator==(const FieldRange&, const FieldRange&) = default;
-};
-
-/// Addresses of one side: `base` with the 16-bit big-endian number at octet `offset` taken from `host`.
-struct HostRange {
-    IpAddress base;
-    std::uint32_t offset = 0;  // even
-    FieldRange host;
-
-    /// Address whose number is `value`, from host.first on.
-    [[nodiscard]] IpAddress address(std::uint32_t value) const {
-        IpAddress result = base;
-        result.octets[offset] = static_cast<std::uint8_t>(value >> 8U);
-        result.octets[offset + 1] = static_cast<std::uint8_t>(value);
-        return result;
-    }
-};
-
 struct PlanSide {
-    IpAddress gateway;      // the tester's own address on this side
-    IpAddress dut_address;  // of the DUT's interface on this side
+    std::optional<IpAddress> gateway = std::nullopt;  // the tester's own address on this side; none: the hosts are on the link (direct forms)
+    IpAddress dut_address;                            // of the DUT's interface on this side; the first one, if it has one in each network
     HostRange hosts;
 };
 
@@ -61,7 +36,8 @@ struct AddressPlan {
     [[nodiscard]] const PlanSide& side(Side s) const { return s == Side::left ? left : right; }
 };
 
-/// Throws Fault{bad_plan} that names the clash: address families, ranges that leave 16 bits, UDP port 0, overlapping hosts.
+/// Throws Fault{bad_plan} that names the clash: address families, ranges that leave their octets, IPv4 networks with 16-bit hosts (SEED-34),
+/// hosts that are the DUT or a gateway, overlapping hosts (SEED-24), UDP port 0.
 void check_plan(const AddressPlan& plan);
 
 }  // namespace evenhand::plan

@@ -103,7 +103,11 @@ void Tester::open_port(plan::Side side) {
                                                                              .transmit_ring_frames = p.transmit_ring_frames},
                                                            [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets)); });
     const auto& s = request_.plan.side(side);
-    responders_[index(side)] = std::make_unique<neighbor::Responder>(p.mac.value_or(ports_[index(side)]->mac()), s.gateway, s.dut_address);
+    if (!s.gateway) {
+        throw Fault{FaultCode::bad_plan, fmt::format("{} has its hosts on the link, and this version does not answer for them", request_.plan.name),
+                    fmt::format("open.plan.{}", name_of(side)), "Use a plan with gateways."};
+    }
+    responders_[index(side)] = std::make_unique<neighbor::Responder>(p.mac.value_or(ports_[index(side)]->mac()), *s.gateway, s.dut_address);
     if (p.dut_mac) responders_[index(side)]->set_dut_mac(*p.dut_mac);
 }
 

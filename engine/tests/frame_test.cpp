@@ -100,7 +100,8 @@ TEST_CASE("lengths are computed, not copied from the misprints of RFC 2544") {
 
 TEST_CASE("every frame has right checksums, and UDP over IPv6 never 0") {
     const bool right = rc::check("checksums", [](std::uint64_t seed, std::uint64_t ticks, std::uint16_t trial, std::uint8_t stream, bool reverse, bool v6) {
-        const auto p = v6 ? tests::gateway_v6() : tests::gateway_v4();
+        const bool networks = *rc::gen::arbitrary<bool>();
+        const auto p = v6 ? networks ? tests::nets_v6() : tests::gateway_v6() : networks ? tests::nets_v4() : tests::gateway_v4();
         const auto size = *rc::gen::inRange<std::size_t>(v6 ? 84 : 64, 1519);
         const auto k = *rc::gen::inRange<std::uint64_t>(0, frame::sequence_mask);
         const auto f = frame_of(p, size, {.direction = reverse ? Direction::reverse : Direction::forward, .stream = static_cast<std::uint8_t>(stream & 0x7FU), .trial = trial}, k,
@@ -118,6 +119,41 @@ TEST_CASE("every frame has right checksums, and UDP over IPv6 never 0") {
         RC_ASSERT(look.tag.direction == (reverse ? Direction::reverse : Direction::forward));
     });
     CHECK(right);
+}
+
+TEST_CASE("networks stand in the frame where their addresses have them (SEED-31, SEED-32)") {
+    for (const auto direction : {Direction::forward, Direction::reverse}) {
+        for (const auto& p : {tests::nets_v4(), tests::nets_v6(), tests::nets_v4(3, 7), tests::nets_v6(3, 7)}) {
+            const plan::FlowDraw draw{p, direction, 1};
+            const auto& from = p.side(plan::sending_side(direction)).hosts;
+            const auto& to = p.side(plan::receiving_side(direction)).hosts;
+            const std::size_t length = plan::address_octets(p.version);
+            const std::size_t at = p.version == IpVersion::v4 ? 26 : 22;
+            for (std::uint64_t k = 0; k < 200; ++k) {
+                const auto flow = draw.draw(k);
+                const auto f = frame_of(p, 100, {.direction = direction}, k, 12345);
+                CHECK(hex(std::span{f}.subspan(at, length)) == hex(std::as_bytes(from.address(flow.source).bytes())));
+                CHECK(hex(std::span{f}.subspan(at + length, length)) == hex(std::as_bytes(to.address(flow.destination).bytes())));
+                CHECK(checksums_hold(f, p.version));
+            }
+        }
+    }
+}
+
+TEST_CASE("a burst of a plan with networks holds the same frames as one by one") {
+    const auto p = tests::nets_v6(100, 1000);
+    const auto shape = frame::make_template(p, 84, {}, tester_mac, dut_mac);
+    const plan::FlowDraw draw{p, Direction::forward, 1};
+    std::vector<std::vector<std::byte>> burst(100, std::vector<std::byte>(80));
+    std::vector<std::byte*> at;
+    for (auto& f : burst) {
+        frame::write_pattern(p.version, f);
+        at.push_back(f.data());
+    }
+    frame::TestFrameSource<IpVersion::v6> source{shape, draw, {.first = 3, .stride = 2}};
+    source.write_next(std::span{at}.first(33), 7);
+    source.write_next(std::span{at}.subspan(33), 7);
+    for (std::uint64_t i = 0; i < burst.size(); ++i) CHECK(hex(burst[i]) == hex(frame_of(p, 84, {}, 3 + 2 * i, 7)));
 }
 
 TEST_CASE("a UDP sum that folds to 0xFFFF is sent as 0xFFFF, not as 0") {

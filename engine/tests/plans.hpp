@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for tests: Figures 3 and 5 of the draft with any number of hosts.
+// Plans for tests: Figures 3 and 5 of the draft with any number of hosts, and with networks.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -27,6 +27,20 @@ inline plan::AddressPlan gateway_v6(std::uint32_t hosts = 65536) {
                   .hosts = {.base = ip("2001:2:0:8000::2"), .offset = 12, .host = {.first = 0, .count = hosts}}},
         .source_ports = {.first = 1024, .count = 64512},
         .destination_ports = {.first = 1, .count = 49151}};
+}
+
+/// nets_v4_gateway: `networks` networks on the left, `networks` on the right, up to 255 hosts each.
+inline plan::AddressPlan nets_v4(std::uint32_t networks = 256, std::uint32_t hosts = 254) {
+    auto p = gateway_v4(hosts);
+    p.left.hosts.network = p.right.hosts.network = {.offset = 2, .count = networks};
+    return p;
+}
+
+/// nets_v6_gateway.
+inline plan::AddressPlan nets_v6(std::uint32_t networks = 256, std::uint32_t hosts = 65536) {
+    auto p = gateway_v6(hosts);
+    p.left.hosts.network = p.right.hosts.network = {.offset = 6, .count = networks};
+    return p;
 }
 
 }  // namespace evenhand::tests

@@ -105,7 +105,7 @@ class Rig {
     plan::AddressPlan plan = V == IpVersion::v4 ? tests::gateway_v4() : tests::gateway_v6();
     MemoryPort left;
     MemoryPort right;
-    neighbor::Responder responder{right_mac, plan.right.gateway, plan.right.dut_address};
+    neighbor::Responder responder{right_mac, plan.right.gateway.value(), plan.right.dut_address};
     std::vector<TestSender> senders;
     run::Receiver<MemoryPort, neighbor::Responder> receiver{right, 0, responder};
     tally::SequenceMap map;

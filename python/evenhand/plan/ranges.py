@@ -56,6 +56,12 @@ class HostRange:
                 where="hosts",
                 next_step="Use up to 254 hosts in each network, or one network with up to 65,534 hosts (SEED-34).",
             )
+        if self.networks is not None and self.shares_octets != (self.base.version == 4):
+            raise PlanError(
+                f"IPv{self.base.version} networks are numbered at octet {self.networks.offset}, their hosts at {self.offset}",
+                where="networks",
+                next_step="Use octet 2 for both in IPv4, 6 and 12 in IPv6.",
+            )
         if not 0 <= self.first <= last <= 0xFFFF:
             raise PlanError(f"hosts {self.first}..{last} do not fit into 16 bits", where="hosts")
         if self.networks is not None and self._base_network + self.network_count - 1 > (0xFF if self.shares_octets else 0xFFFF):

@@ -25,6 +25,8 @@ def check_plan(plan: AddressPlan) -> None:
         _check_block(plan, side)
         _check_interfaces(side)
         _check_host_networks(side)
+    if (plan.left.hosts.networks is None) != (plan.right.hosts.networks is None):
+        raise PlanError("one side has networks and the other has not", where="plan", next_step="Give both sides networks, 1 if need be.")
     for side in plan.sides:
         _check_owners(plan, side)
     _check_disjoint(plan)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 1, plan: ranges of numbers in addresses and UDP headers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "plan/address.hpp"
+
+namespace evenhand::plan {
+
+/// How a field takes its values. All but pseudorandom are for comparison runs (SEED-40).
+enum class Mode : std::uint8_t { pseudorandom, fixed, increment, decrement };
+
+/// The values first .. first + count - 1 of a 16-bit field; `fixed` is always first.
+struct FieldRange {
+    std::uint32_t first = 0;
+    std::uint32_t count = 1;
+    Mode mode = Mode::pseudorandom;
+
+    friend bool operator==(const FieldRange&, const FieldRange&) = default;
+};
+
+constexpr std::uint32_t most_networks = 256;
+
+/// Networks 0 .. count - 1 of one side (SEED-30). Their number is added to what `base` has in its place: the octet at `offset` if that
+/// is the offset of the host number too (IPv4: the 16-bit number there is network, then host), else the 16-bit number at `offset` (IPv6).
+struct NetworkRange {
+    std::uint32_t offset = 0;  // even
+    std::uint32_t count = 1;
+    Mode mode = Mode::pseudorandom;
+
+    friend bool operator==(const NetworkRange&, const NetworkRange&) = default;
+};
+
+/// One host of a side, both counted from 0.
+struct HostIndex {
+    std::uint32_t network = 0;
+    std::uint32_t host = 0;
+
+    friend bool operator==(const HostIndex&, const HostIndex&) = default;
+};
+
+/// Addresses of one side: `base` with the 16-bit big-endian number at octet `offset` taken from `host`, in each of the networks.
+///
+/// What varies in an address is one number, its *value*: the 16-bit number at `offset`, and, if the networks have octets of their own,
+/// the 16-bit number there above it.
+struct HostRange {
+    IpAddress base;
+    std::uint32_t offset = 0;  // even
+    FieldRange host;
+    std::optional<NetworkRange> network = std::nullopt;  // none: one network, and nothing but the host number varies
+
+    [[nodiscard]] std::uint32_t networks() const { return network ? network->count : 1; }
+    [[nodiscard]] std::uint32_t addresses() const { return networks() * host.count; }
+    /// Whether network and host are the two octets of one number, as in IPv4 (SEED-34).
+    [[nodiscard]] bool shares_octets() const { return network && network->offset == offset; }
+    /// Whether the network has octets of its own, as in IPv6.
+    [[nodiscard]] bool has_network_octets() const { return network && network->offset != offset; }
+
+    /// The number of network 0, as it stands in `base`.
+    [[nodiscard]] std::uint32_t first_network() const;
+    [[nodiscard]] std::uint32_t value(HostIndex index) const;
+    /// Which host has this value. The value must be one of the range.
+    [[nodiscard]] HostIndex index(std::uint32_t value) const;
+    /// Address with this value; the value need not be of the range.
+    [[nodiscard]] IpAddress address(std::uint32_t value) const;
+    [[nodiscard]] bool contains(const IpAddress& address) const;
+};
+
+}  // namespace evenhand::plan
