@@ -15,7 +15,17 @@ import pytest
 from tests.cli.running import Ended
 
 Run = Callable[..., Ended]
-VERBS = [("demo",), ("throughput",), ("trial",), ("plan", "show"), ("plan", "frames"), ("lab", "up"), ("lab", "down"), ("lab", "status")]
+VERBS = [
+    ("demo",),
+    ("predict",),
+    ("throughput",),
+    ("trial",),
+    ("plan", "show"),
+    ("plan", "frames"),
+    ("lab", "up"),
+    ("lab", "down"),
+    ("lab", "status"),
+]
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand predict`: what a plan will show of a device, before anything is sent."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.common import HostsOption, JsonOption, err, out, read_plan, write_json
+from evenhand.errors import RequestError
+from evenhand.plan import TOPOLOGIES, Direction
+from evenhand.predict import (
+    VERIFICATION_KEY,
+    DeviceModel,
+    Prediction,
+    doubling_series,
+    even_limit,
+    round_robin_table,
+    smallest_even_hosts,
+)
+from evenhand.predict import (
+    predict as predict_loads,
+)
+from evenhand.predict.picture import check_picture_name, draw_series
+from evenhand.predict.text import (
+    closing_sentence,
+    describe_hosts,
+    describe_model,
+    even_sentence,
+    series_table,
+    summary_table,
+)
+from evenhand.units import parse_rate
+
+EXAMPLE = "Example: evenhand predict gateway-v4 --hosts 16 --queues 16 --hash type1"
+DEFAULT_QUEUES = 16
+
+
+class HashName(StrEnum):
+    """What the device hashes."""
+
+    TYPE1 = "type1"
+    TYPE2 = "type2"
+
+
+class Directions(StrEnum):
+    """Which directions send."""
+
+    BOTH = "both"
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
+def predict(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help=f"One of: {', '.join(name.replace('_', '-') for name in TOPOLOGIES)}.")],
+    hosts: HostsOption = None,
+    queues: Annotated[
+        int | None,
+        typer.Option(
+            "--queues", metavar="N", help="Processing elements of the device: cores, queues, pipelines. Default: 16, or as --table."
+        ),
+    ] = None,
+    hash_type: Annotated[HashName, typer.Option("--hash", help="type1: addresses; type2: addresses and ports.")] = HashName.TYPE1,
+    symmetric: Annotated[bool, typer.Option("--symmetric", help="Hash source XOR destination (symmetric-XOR).")] = False,
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="HEX", help="The hash key, with or without colons. Default: the common one.")
+    ] = None,
+    table_size: Annotated[
+        int | None,
+        typer.Option("--table-size", metavar="N", help="Entries of the indirection table, filled round robin. Default: 128 or more."),
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="FILE|LIST", help="The table itself: 0,1,2,3 or a file; `ethtool -x` output will do.")
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="RATE", help="What one element forwards. Predicts the throughput in fps.")
+    ] = None,
+    directions: Annotated[Directions, typer.Option("--directions", help="Which directions send.")] = Directions.BOTH,
+    series: Annotated[bool, typer.Option("--series", help="Also 1, 2, 4, ... hosts per side, up to all.")] = False,
+    picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE", help="Draw the series: .svg, .png or .pdf.")] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Predict how evenly a device that hashes will share the load of a plan. Exact, sends nothing, needs no engine."""
+    address_plan = read_plan(plan, hosts)
+    whole_plan = read_plan(plan, None)
+    model = read_model(queues, hash_type, symmetric=symmetric, key=key, table_size=table_size, table=table, rate=rate)
+    if picture is not None:
+        check_picture_name(picture)
+    chosen: tuple[Direction, ...] = ("forward", "reverse")
+    if directions is not Directions.BOTH:
+        chosen = ("forward",) if directions is Directions.FORWARD else ("reverse",)
+    prediction = predict_loads(address_plan, model, chosen)
+    smallest = smallest_even_hosts(whole_plan, model, directions=chosen)
+    points = doubling_series(whole_plan, model, chosen) if series or picture is not None else []
+    if picture is not None:
+        draw_series(points, smallest, picture)
+    if json_output:
+        write_json(_document(prediction, smallest, points if series else [], picture))
+        return
+    console = out()
+    console.print(f"{address_plan.name} ({address_plan.figure}), {describe_hosts(address_plan)}", markup=False)
+    console.print(f"Device: {describe_model(model)}", markup=False)
+    console.print()
+    console.print(summary_table(prediction))
+    if series:
+        console.print()
+        console.print(series_table(points))
+    console.print()
+    console.print(even_sentence(whole_plan, model, smallest), markup=False)
+    console.print(closing_sentence(prediction), markup=False)
+    if picture is not None:
+        err().print(f"Drawn into {picture}.", markup=False)
+
+
+def read_model(
+    queues: int | None,
+    hash_type: HashName,
+    *,
+    symmetric: bool,
+    key: str | None,
+    table_size: int | None,
+    table: str | None,
+    rate: str | None,
+) -> DeviceModel:
+    """The device from its options. RequestError names the option or the field of the model."""
+    if table is not None and table_size is not None:
+        raise RequestError("both a table and the size of one", where="--table, --table-size", next_step="Give one of them.")
+    entries = () if table is None else read_table(table)
+    if queues is None:
+        queues = max(entries) + 1 if entries else DEFAULT_QUEUES
+    if table_size is not None:
+        if table_size < 1 or queues < 1:
+            raise RequestError(f"{table_size} entries for {queues} queues: want 1 or more of both", where="--table-size, --queues")
+        entries = round_robin_table(queues, table_size)
+    return DeviceModel(
+        elements=queues,
+        hash_type="type1" if hash_type is HashName.TYPE1 else "type2",
+        symmetric=symmetric,
+        key=VERIFICATION_KEY if key is None else read_key(key),
+        table=entries,
+        rate_fps=None if rate is None else parse_rate(rate, where="--rate"),
+    )
+
+
+def read_key(text: str) -> bytes:
+    """`6d5a56da...`, or `6d:5a:56:da:...` as ethtool writes it."""
+    try:
+        return bytes.fromhex(text.replace(":", ""))
+    except ValueError as error:
+        raise RequestError(f"{text!r} is no hexadecimal key", where="--key", next_step="Write 40 octets like 6d:5a:56:da:...") from error
+
+
+def read_table(text: str) -> tuple[int, ...]:
+    """A list with commas, or a file with numbers; of `ethtool -x` output the lines that begin with the number of an entry."""
+    where = "--table"
+    if not re.fullmatch(r"[\d\s,]+", text):
+        where = text
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise RequestError(f"neither a list nor a file that can be read: {reason}", where=f"--table {where}") from error
+        numbered = re.findall(r"^\s*\d+:\s+(.*)$", text, re.MULTILINE)
+        text = " ".join(numbered) if numbered else text
+    words = text.replace(",", " ").split()
+    wrong = next((word for word in words if not word.isdecimal()), None)
+    if wrong is not None or not words:
+        raise RequestError(
+            "no numbers" if wrong is None else f"{wrong!r} is no number of an element", where=where,
+            next_step="Write element numbers, one for each entry: 0,1,2,3.",
+        )  # fmt: skip
+    return tuple(int(word) for word in words)
+
+
+def _document(prediction: Prediction, smallest: int | None, points: list[Prediction], picture: Path | None) -> dict[str, Any]:
+    return {
+        "command": "predict",
+        "plan": prediction.plan.name,
+        "device": prediction.model.to_document(),
+        **prediction.to_document(),
+        "by_direction": {direction: prediction.only(direction).to_document() for direction in prediction.directions},
+        "even": {"busiest_to_mean_limit": float(even_limit(prediction.model)), "smallest_hosts": smallest},
+        "series": [point.to_document() for point in points],
+        "picture": None if picture is None else str(picture),
+    }

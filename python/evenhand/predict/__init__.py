@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Before any station: what a device that shares its load by a hash will make of a plan. Sends nothing, needs no engine (D13)."""
+
+from evenhand.predict.even import doubling_series, even_limit, maximum_hosts, smallest_even_hosts, with_hosts
+from evenhand.predict.loads import BOTH_DIRECTIONS, Prediction, predict
+from evenhand.predict.model import VERIFICATION_KEY, DeviceModel, HashType, round_robin_table
+from evenhand.predict.toeplitz import element_of, hash_input, hash_octets
+
+__all__ = [
+    "BOTH_DIRECTIONS",
+    "VERIFICATION_KEY",
+    "DeviceModel",
+    "HashType",
+    "Prediction",
+    "doubling_series",
+    "element_of",
+    "even_limit",
+    "hash_input",
+    "hash_octets",
+    "maximum_hosts",
+    "predict",
+    "round_robin_table",
+    "smallest_even_hosts",
+    "with_hosts",
+]

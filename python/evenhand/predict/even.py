@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many hosts a side needs until the load of a device is even."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import isqrt
+
+from evenhand.plan import AddressPlan, Direction
+from evenhand.predict.loads import BOTH_DIRECTIONS, Prediction, predict
+from evenhand.predict.model import DeviceModel
+
+EVEN_TOLERANCE = Fraction(5, 100)
+
+
+def with_hosts(plan: AddressPlan, hosts: int) -> AddressPlan:
+    """The plan with the first `hosts` hosts of each side (SEED-42)."""
+    return replace(
+        plan,
+        left=replace(plan.left, hosts=replace(plan.left.hosts, count=hosts)),
+        right=replace(plan.right, hosts=replace(plan.right.hosts, count=hosts)),
+    )
+
+
+def maximum_hosts(plan: AddressPlan) -> int:
+    """Per side; the smaller side decides."""
+    return min(side.hosts.count for side in plan.sides)
+
+
+def even_limit(model: DeviceModel, tolerance: Fraction | float = EVEN_TOLERANCE) -> Fraction:
+    """Busiest to mean up to which a load counts as even: within the tolerance of the best that the table allows.
+
+    36 elements cannot share 128 entries evenly: 1.125 is all that any traffic can reach, and what the plateau of a measured series then is.
+    Where the elements share the table evenly, this is 1 + tolerance.
+    """
+    return model.table_unevenness * (1 + Fraction(tolerance).limit_denominator(10**6))
+
+
+def smallest_even_hosts(
+    plan: AddressPlan,
+    model: DeviceModel,
+    tolerance: Fraction | float = EVEN_TOLERANCE,
+    directions: Sequence[Direction] = BOTH_DIRECTIONS,
+) -> int | None:
+    """The smallest N such that the load is even with N hosts per side, and with every greater number up to all that the plan has.
+
+    "And every greater number", because single lucky numbers (powers of two, mostly) can be even before the load is.
+
+    Returns:
+        None if the load is not even with all hosts of the plan.
+    """
+    limit = even_limit(model, tolerance)
+    hosts = maximum_hosts(plan)
+    while hosts >= 1:
+        prediction = predict(with_hosts(plan, hosts), model, directions)
+        unevenness = prediction.busiest_to_mean
+        if unevenness > limit:
+            return hosts + 1 if hosts < maximum_hosts(plan) else None
+        # With fewer hosts no element gets more combinations than now, so the busiest has at most what it has now, while the mean falls with
+        # the number of combinations, which is N x N at least where both sides vary. All numbers down to the one where even that bound holds
+        # are even: the next to look at is the one below.
+        hosts = min(hosts, _least_with(hosts, limit / unevenness)) - 1
+    return 1
+
+
+def doubling_series(plan: AddressPlan, model: DeviceModel, directions: Sequence[Direction] = BOTH_DIRECTIONS) -> list[Prediction]:
+    """1, 2, 4, ... hosts per side, and all that the plan has (SEED-65)."""
+    maximum = maximum_hosts(plan)
+    points = [2**exponent for exponent in range(maximum.bit_length()) if 2**exponent < maximum]
+    return [predict(with_hosts(plan, hosts), model, directions) for hosts in [*points, maximum]]
+
+
+def _least_with(hosts: int, slack: Fraction) -> int:
+    """The least n >= 1 with (hosts / n)^2 <= slack, where slack >= 1."""
+    square = hosts * hosts * slack.denominator
+    root = max(1, isqrt(square // slack.numerator))
+    while root * root * slack.numerator < square:
+        root += 1
+    return root

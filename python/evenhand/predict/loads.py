@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exact load of each element, over all source x destination x port combinations of a plan.
+
+The hash is an XOR of what each independent field contributes. So the number of combinations that end at each value of the hash's low bits
+is the XOR convolution of one small histogram per field, and the Walsh-Hadamard transform turns that convolution into a product. The work
+grows with the number of values of the fields, not with the number of their combinations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache, reduce
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import PlanError
+from evenhand.plan import AddressPlan, Direction, HostRange, Mode
+from evenhand.predict.model import DeviceModel
+from evenhand.predict.toeplitz import FIELD_BITS, contributions
+
+BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
+
+Counts = NDArray[Any]
+"""int64, or Python's integers (dtype object) where 63 bits do not hold what may come up."""
+
+
+class TupleField(NamedTuple):
+    """A 16-bit word of the hash input, or the part of one that varies by itself."""
+
+    bit_offsets: tuple[int, ...]
+    """Where it stands; twice with a symmetric hash."""
+    values: range
+    """All equally likely, whatever the other fields are. One value: a constant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What a device makes of a plan, in the long run: every combination of field values equally often (SEED-40)."""
+
+    plan: AddressPlan
+    model: DeviceModel
+    combinations: int
+    """Of the field values that the device hashes, in one direction."""
+    counts: dict[Direction, tuple[int, ...]]
+    """How many of the combinations each element gets, per direction; exact."""
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        return tuple(self.counts)
+
+    def loads(self, direction: Direction) -> tuple[Fraction, ...]:
+        """Share of the direction's frames for each element; the sum is 1."""
+        return tuple(Fraction(count, self.combinations) for count in self.counts[direction])
+
+    def only(self, direction: Direction) -> Prediction:
+        """The same with this direction alone."""
+        return replace(self, counts={direction: self.counts[direction]})
+
+    @property
+    def total_counts(self) -> tuple[int, ...]:
+        """Of all directions together: the elements serve both."""
+        return tuple(sum(counts) for counts in zip(*self.counts.values(), strict=True))
+
+    @property
+    def busiest_to_mean(self) -> Fraction:
+        """Load of the busiest element relative to the mean over all elements; 1 is even (RSS-06)."""
+        return Fraction(max(self.total_counts) * self.model.elements, self.combinations * len(self.counts))
+
+    @property
+    def share_of_plateau(self) -> Fraction:
+        """Throughput relative to that of an even load: the busiest element is the first that loses frames."""
+        return 1 / self.busiest_to_mean
+
+    @property
+    def busy_elements(self) -> int:
+        """Elements that get any load."""
+        return sum(count > 0 for count in self.total_counts)
+
+    @property
+    def plateau_fps(self) -> float | None:
+        """Throughput per direction if all elements had the same load; None without `rate_fps`."""
+        rate_fps = self.model.rate_fps
+        return None if rate_fps is None else rate_fps * self.model.elements / len(self.counts)
+
+    @property
+    def throughput_fps(self) -> float | None:
+        """Highest load per direction at which no element gets more than `rate_fps`; None without it."""
+        return None if self.plateau_fps is None else self.plateau_fps * float(self.share_of_plateau)
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "hosts": {"left": self.plan.left.hosts.count, "right": self.plan.right.hosts.count},
+            "directions": list(self.directions),
+            "combinations": self.combinations,
+            "counts": {direction: list(counts) for direction, counts in self.counts.items()},
+            "busiest_to_mean": float(self.busiest_to_mean),
+            "share_of_plateau": float(self.share_of_plateau),
+            "busy_elements": self.busy_elements,
+            "throughput_fps_per_direction": self.throughput_fps,
+            "plateau_fps_per_direction": self.plateau_fps,
+        }
+
+
+def predict(plan: AddressPlan, model: DeviceModel, directions: Sequence[Direction] = BOTH_DIRECTIONS) -> Prediction:
+    """Exact loads of all elements.
+
+    Raises:
+        PlanError: Two fields count up or down together, so that their combinations are not independent.
+    """
+    fields = {direction: tuple_fields(plan, model, direction) for direction in directions}
+    return Prediction(
+        plan=plan,
+        model=model,
+        combinations=prod(len(field.values) for field in next(iter(fields.values()))),
+        counts={direction: _element_counts(model, of_direction) for direction, of_direction in fields.items()},
+    )
+
+
+def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField]:
+    """Every field that the device hashes, in the order of the hash input."""
+    source, destination = plan.sides if direction == "forward" else plan.sides[::-1]
+    modes = {f"{side.name} hosts": side.hosts.mode for side in plan.sides if side.hosts.count > 1}
+    address_bits = 8 * len(source.hosts.base.packed)
+    pairs = [(0, address_bits, _address_words(source.hosts), _address_words(destination.hosts))]
+    if model.hash_type == "type2":
+        ports = {"source ports": plan.source_ports, "destination ports": plan.destination_ports}
+        modes |= {name: udp.mode for name, udp in ports.items() if udp.first != udp.last}
+        source_word, destination_word = ([(0, _drawn(range(udp.first, udp.last + 1), udp.mode))] for udp in ports.values())
+        pairs.append((2 * address_bits, FIELD_BITS, source_word, destination_word))
+    _check_independence(modes)
+    fields = []
+    for first_bit, width, source_words, destination_words in pairs:
+        for is_destination, words_of_end in enumerate((source_words, destination_words)):
+            for octet, values in words_of_end:
+                places = (first_bit + 8 * octet, first_bit + width + 8 * octet)
+                fields.append(TupleField(places if model.symmetric else (places[is_destination],), values))
+    return fields
+
+
+def _check_independence(modes: dict[str, Mode]) -> None:
+    counting = [f"{name} ({mode})" for name, mode in modes.items() if mode in ("increment", "decrement")]
+    if len(counting) > 1:
+        raise PlanError(
+            f"{', '.join(counting)} move together from frame to frame, so not every combination occurs",
+            where="plan",
+            next_step="Predict a plan in which at most one field that the device hashes counts; the others are pseudorandom or fixed.",
+        )
+
+
+def _address_words(hosts: HostRange) -> list[tuple[int, range]]:
+    """The address as words of 16 bits: octet of each, and its values."""
+    packed = hosts.base.packed
+    words = []
+    for octet in range(0, len(packed), 2):
+        if octet == hosts.offset:
+            words.append((octet, _drawn(range(hosts.first, hosts.first + hosts.count), hosts.mode)))
+        else:
+            word = int.from_bytes(packed[octet : octet + 2], "big")
+            words.append((octet, range(word, word + 1)))
+    return words
+
+
+def _drawn(values: range, mode: Mode) -> range:
+    # A field that counts takes each of its values equally often, as one that is drawn does.
+    return values[:1] if mode == "fixed" else values
+
+
+def _element_counts(model: DeviceModel, fields: Sequence[TupleField]) -> tuple[int, ...]:
+    size = len(model.table)
+    spectra = [_spectrum(model.key, field, size) for field in fields]
+    combinations = prod(len(field.values) for field in fields)
+    # The transform back sums `size` products of at most `combinations`. With two address fields and two port fields of full length that
+    # passes 2^63; Python's integers then take over, for the few operations that are left.
+    if combinations * size >= 2**63:
+        spectra = [spectrum.astype(object) for spectrum in spectra]
+    by_hash = walsh_hadamard(reduce(np.multiply, spectra)) // size
+    counts = [0] * model.elements
+    for element, count in zip(model.table, by_hash.tolist(), strict=True):
+        counts[element] += count
+    return tuple(counts)
+
+
+# A doubling series asks for the same ports and constants again and again.
+@lru_cache(maxsize=64)
+def _spectrum(key: bytes, field: TupleField, size: int) -> Counts:
+    """Transform of the histogram of what the field contributes to the low bits of the hash; int64."""
+    values = np.arange(field.values.start, field.values.stop, field.values.step, dtype=np.uint32)
+    contributed = reduce(np.bitwise_xor, (contributions(key, offset, values) for offset in field.bit_offsets))
+    histogram = np.bincount((contributed & np.uint32(size - 1)).astype(np.int64), minlength=size).astype(np.int64)
+    spectrum = walsh_hadamard(histogram)
+    spectrum.flags.writeable = False
+    return spectrum
+
+
+def walsh_hadamard(counts: Counts) -> Counts:
+    """The transform of an array whose length is a power of two, in its dtype. Twice gives the array times its length."""
+    size = len(counts)
+    width = 1
+    while width < size:
+        pairs = counts.reshape(-1, 2, width)
+        counts = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).reshape(size)
+        width *= 2
+    return counts

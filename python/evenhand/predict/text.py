@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A prediction for people: a table, a series with bars, and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from evenhand.plan import AddressPlan
+from evenhand.predict.even import EVEN_TOLERANCE, even_limit, maximum_hosts
+from evenhand.predict.loads import Prediction
+from evenhand.predict.model import DeviceModel
+from evenhand.units import format_count, format_rate, format_ratio
+
+BAR_CELLS = 40
+_HASHED = {"type1": "addresses", "type2": "addresses and ports"}
+
+
+def describe_hosts(plan: AddressPlan) -> str:
+    """`1 address pair`, `16 x 16 hosts`."""
+    left, right = plan.left.hosts.count, plan.right.hosts.count
+    return "1 address pair" if (left, right) == (1, 1) else f"{format_count(left)} x {format_count(right)} hosts"
+
+
+def describe_model(model: DeviceModel) -> str:
+    """One line that tells the device's elements, hash and table."""
+    symmetric = ", symmetric: source XOR destination" if model.symmetric else ""
+    rate = f", {format_rate(model.rate_fps)} each" if model.rate_fps is not None else ""
+    return (
+        f"{_elements(model.elements)}{rate}, type {model.hash_type[-1]} hash ({_HASHED[model.hash_type]}{symmetric}), "
+        f"{format_count(len(model.table))} table entries"
+    )
+
+
+def summary_table(prediction: Prediction) -> Table:
+    """A row for each direction, and one for both together, which decides."""
+    table = _table("direction", *_columns(prediction))
+    rows = {direction: prediction.only(direction) for direction in prediction.directions}
+    for name, row in rows.items():
+        table.add_row(f"{name} alone" if len(rows) > 1 else name, *_cells(row))
+    if len(rows) > 1:
+        table.add_row("both together", *_cells(prediction), style="bold")
+    return table
+
+
+def series_table(series: Sequence[Prediction]) -> Table:
+    """A row for each number of hosts; the bar is full at the plateau."""
+    table = _table("hosts per side", *_columns(series[0]), "")
+    table.columns[0].justify = "right"
+    table.columns[-1].justify = "left"
+    for point in series:
+        filled = float(point.share_of_plateau) * BAR_CELLS
+        bar = "█" * int(filled) + ("▌" if filled % 1 >= 0.5 else "")
+        table.add_row(format_count(point.plan.left.hosts.count), *_cells(point), bar)
+    return table
+
+
+def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -> str:
+    """From how many hosts on the load is even. `plan` has all hosts that there are."""
+    maximum = format_count(maximum_hosts(plan))
+    percent = f"{float(EVEN_TOLERANCE) * 100:g} %"
+    if model.table_unevenness == 1:
+        bound = f"at most {percent} above the mean"
+    else:
+        table = f"{format_count(len(model.table))} entries over {_elements(model.elements)}"
+        bound = f"at most {percent} above the {float(model.table_unevenness):.4g} times the mean that {table} allow at best"
+    if smallest is None:
+        return f"Not even with any number of hosts up to {maximum} per side. Even is: busiest element {bound}."
+    reach = f"with {maximum} hosts" if smallest == maximum_hosts(plan) else f"from {_hosts(smallest)} per side on, up to {maximum}"
+    return f"Even {reach}: busiest element {bound}."
+
+
+def closing_sentence(prediction: Prediction) -> str:
+    """What a measurement with this plan would say about this device."""
+    model, share = prediction.model, float(prediction.share_of_plateau)
+    with_these = f"With {describe_hosts(prediction.plan)}"
+    if model.elements == 1:
+        return f"{with_these} the one element does all the work, as with any other addresses."
+    if prediction.busiest_to_mean <= even_limit(model):
+        rest = "" if model.table_unevenness == 1 else "; its table allows no more"
+        return f"{with_these} the load is even, and what is measured is the device: {format_ratio(share)} of its plateau{rest}."
+    busy = f"{format_count(prediction.busy_elements)} of {_elements(model.elements)} work"
+    if prediction.busy_elements == 1:
+        busy = f"1 of {_elements(model.elements)} works"
+    elif prediction.busy_elements == model.elements:
+        busy = f"all {_elements(model.elements)} work, but not alike"
+    return f"{with_these} {busy}: {format_ratio(share)} of the plateau would be measured, because of the addresses and not of the device."
+
+
+def _columns(prediction: Prediction) -> list[str]:
+    absolute = ["throughput per direction", "plateau"] if prediction.model.rate_fps is not None else []
+    return ["busiest / mean", "share of plateau", "busy elements", *absolute]
+
+
+def _cells(prediction: Prediction) -> list[str]:
+    cells = [
+        f"{float(prediction.busiest_to_mean):.4g}",
+        format_ratio(float(prediction.share_of_plateau)),
+        f"{format_count(prediction.busy_elements)} of {format_count(prediction.model.elements)}",
+    ]
+    for rate_fps in (prediction.throughput_fps, prediction.plateau_fps):
+        if rate_fps is not None:
+            cells.append(format_rate(rate_fps))
+    return cells
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{format_count(count)} elements"
+
+
+def _hosts(count: int) -> str:
+    return "1 host" if count == 1 else f"{format_count(count)} hosts"

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand predict`: the numbers of the model, options that reach it, pictures that can be opened."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.plan import gateway_v4
+from evenhand.predict import DeviceModel, predict, smallest_even_hosts
+from tests.cli.running import Ended
+
+Run = Callable[..., Ended]
+
+ETHTOOL = """RX flow hash indirection table for eth0 with 4 RX ring(s):
+    0:      0     1     2     3     0     1     2     3
+    8:      3     2     1     0     3     2     1     0
+RSS hash key:
+6d:5a:56:da:25:5b:0e:c2:41:67:25:3d:43:a3:8f:b0:d0:ca:2b:cb:ae:7b:30:b4:77:cb:2d:a3:80:30:f2:0c:6a:42:b7:3b:be:ac:01:fa
+RSS hash function:
+    toeplitz: on
+"""
+
+
+def test_it_says_what_the_model_says(evenhand: Run) -> None:
+    """RSS-06, SEED-71."""
+    ended = evenhand("predict", "gateway-v4", "--hosts", "1")
+    assert ended.code == 0
+    assert "2 of 16" in ended.out
+    assert "12.5 %" in ended.out
+    smallest = smallest_even_hosts(gateway_v4(), DeviceModel())
+    assert f"Even from {smallest} hosts per side on" in ended.out
+    assert "because of the addresses and not of the device" in ended.out
+    assert "what is measured is the device: 100 % of its plateau" in evenhand("predict", "gateway-v4").out
+
+
+def test_the_document_holds_exact_counts(evenhand: Run) -> None:
+    """RSS-06: also beyond what a float holds."""
+    document = evenhand("predict", "gateway-v4", "--hash", "type2", "--queues", "36", "--rate", "1Mfps", "--json").json
+    wanted = predict(gateway_v4(), DeviceModel(elements=36, hash_type="type2", rate_fps=1e6))
+    assert document["counts"] == {direction: list(counts) for direction, counts in wanted.counts.items()}
+    assert document["throughput_fps_per_direction"] == wanted.throughput_fps
+    assert document["device"]["elements"] == 36
+    assert document["series"] == []
+
+
+def test_a_series_doubles_and_shows_bars(evenhand: Run) -> None:
+    """SEED-65."""
+    line = ("predict", "gateway-v6", "--queues", "36", "--series")
+    hosts = [point["hosts"]["left"] for point in evenhand(*line, "--json").json["series"]]
+    assert hosts == [2**n for n in range(17)]
+    rows = [row for row in evenhand(*line).out.splitlines() if "█" in row]
+    assert [row.split()[0] for row in rows] == [f"{n:,}" for n in hosts]
+    assert rows[0].count("█") < rows[-1].count("█")
+
+
+def test_directions_are_chosen(evenhand: Run) -> None:
+    """R2544-15: one direction has all elements for itself."""
+    both = evenhand("predict", "gateway-v4", "--rate", "1Mfps", "--json").json
+    for direction in ("forward", "reverse"):
+        one = evenhand("predict", "gateway-v4", "--rate", "1Mfps", "--directions", direction, "--json").json
+        assert one["directions"] == [direction]
+        assert one["plateau_fps_per_direction"] == 2 * both["plateau_fps_per_direction"] == 16e6
+
+
+def test_the_table_comes_as_a_list_or_from_a_file_or_from_ethtool(evenhand: Run, tmp_path: Path) -> None:
+    """RSS-04."""
+    table = [0, 1, 2, 3, 0, 1, 2, 3, 3, 2, 1, 0, 3, 2, 1, 0]
+    (tmp_path / "ethtool.txt").write_text(ETHTOOL)
+    (tmp_path / "plain.txt").write_text("\n".join(map(str, table)))
+    for text in (",".join(map(str, table)), tmp_path / "ethtool.txt", tmp_path / "plain.txt"):
+        device = evenhand("predict", "gateway-v4", "--table", text, "--json").json["device"]
+        assert (device["table"], device["elements"]) == (table, 4)
+    sized = evenhand("predict", "gateway-v4", "--queues", "3", "--table-size", "8", "--json").json["device"]
+    assert sized["table"] == [0, 1, 2, 0, 1, 2, 0, 1]
+
+
+def test_key_and_symmetry_reach_the_model(evenhand: Run) -> None:
+    """RSS-03, RSS-05."""
+    key = ":".join(["6d:5a"] * 26)
+    device = evenhand("predict", "gateway-v6", "--key", key, "--symmetric", "--json").json["device"]
+    assert device["key"] == "6d5a" * 26
+    assert device["symmetric"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ("--queues 0", "0 elements"),
+        ("--queues 5000", "5000"),
+        ("--hash type3", "type3"),
+        ("--key 6d5a", "2 octets"),
+        ("--key xyz", "'xyz'"),
+        ("--table-size 100", "100 entries"),
+        ("--table-size 0", "0 entries"),
+        ("--table 0,1,2", "3 entries"),
+        ("--table 0,1 --table-size 2", "--table-size"),
+        ("--table 0,9 --queues 4", "element 9"),
+        ("--table nowhere.txt", "nowhere.txt"),
+        ("--table ,", "no numbers"),
+        ("--rate fast", "'fast'"),
+        ("--directions up", "up"),
+        ("--picture series.bmp", "series.bmp"),
+        ("--hosts 65535", "65535"),
+    ],
+)
+def test_what_cannot_be_is_refused(evenhand: Run, options: str, shown: str) -> None:
+    ended = evenhand("predict", "gateway-v4", *options.split())
+    assert ended.code == 2
+    assert ended.out == ""
+    assert shown in ended.err
+
+
+@pytest.mark.parametrize("name", ["series.svg", "series.png"])
+def test_a_picture_is_drawn(evenhand: Run, tmp_path: Path, name: str) -> None:
+    """SEED-65, SEED-66: with the plateau, where the load becomes even, and the device."""
+    ended = evenhand("predict", "gateway-v4", "--queues", "36", "--picture", tmp_path / name)
+    assert ended.code == 0
+    content = (tmp_path / name).read_bytes()
+    if name.endswith(".png"):
+        assert content.startswith(b"\x89PNG")
+    else:
+        # The letters are drawn as shapes; their text stands in comments.
+        for text in (
+            b"plateau: all elements alike",
+            b"even from",
+            b"36 elements",
+            b"hosts per side",
+            b"64k",
+            b"best that the table allows",
+        ):
+            assert text in content
+
+
+def test_a_picture_that_cannot_be_written_is_3(evenhand: Run, tmp_path: Path) -> None:
+    assert evenhand("predict", "gateway-v4", "--picture", tmp_path / "no-folder" / "series.svg").code == 3
+
+
+def test_only_a_picture_loads_the_drawing_library() -> None:
+    """It takes longer than all predictions together."""
+    program = "import sys; from evenhand.cli.main import main; main(['predict', 'gateway-v4']); sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60).returncode == 0

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact loads: the published table, every combination counted by hand, and sums that 63 bits do not hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.errors import PlanError
+from evenhand.plan import AddressPlan, UdpRange, gateway_v4, gateway_v6
+from evenhand.predict import BOTH_DIRECTIONS, DeviceModel, loads, predict
+from evenhand.predict.loads import walsh_hadamard
+from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force, direct_v4_net16, direct_v6
+
+PUBLISHED = {
+    ("v4", 16): {1: 16.0, 2: 4.0, 4: 2.0, 8: 1.5, 16: 1.125, 32: 1.031, 64: 1.004, 128: 1.0, 1024: 1.0, 65533: 1.0},
+    ("v4", 36): {1: 36.0, 2: 9.0, 4: 4.5, 8: 2.812, 16: 1.688, 32: 1.23, 64: 1.16, 128: 1.127, 1024: 1.125, 65533: 1.125},
+    ("v6", 16): {1: 16.0, 2: 4.0, 4: 2.0, 8: 1.0, 16: 1.0, 1024: 1.0, 65536: 1.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "elements", "hosts", "published"),
+    [(family, elements, hosts, value) for (family, elements), row in PUBLISHED.items() for hosts, value in row.items()],
+)
+def test_the_loads_are_those_of_the_reference_table(family: str, elements: int, hosts: int, published: float) -> None:
+    """RSS-06: busiest queue relative to the mean, one direction, direct forms, type 1."""
+    plan = direct_v4_net16(hosts) if family == "v4" else direct_v6(hosts)
+    prediction = predict(plan, DeviceModel(elements=elements), ("forward",))
+    assert float(prediction.busiest_to_mean) == pytest.approx(published, abs=0.001)
+
+
+@pytest.mark.parametrize("family", [gateway_v4, gateway_v6])
+def test_one_address_pair_keeps_one_element_busy_in_each_direction(family: Any) -> None:
+    """SEED-71, SEED-61: the unfairness: pseudorandom ports do not help a type 1 hash."""
+    model = DeviceModel(elements=4, rate_fps=1e6)
+    prediction = predict(family(1), model)
+    assert [prediction.only(direction).busy_elements for direction in BOTH_DIRECTIONS] == [1, 1]
+    assert prediction.busy_elements <= 2
+    many = predict(family(), model)
+    assert prediction.throughput_fps is not None
+    assert many.throughput_fps is not None
+    assert 1 < many.throughput_fps / prediction.throughput_fps <= 4
+    assert predict(family(1), replace(model, hash_type="type2")).busy_elements == 4
+
+
+@st.composite
+def devices(draw: st.DrawFn) -> DeviceModel:
+    elements = draw(st.integers(1, 20))
+    size = draw(st.sampled_from([1, 2, 16, 128]))
+    return DeviceModel(
+        elements=elements,
+        hash_type=draw(st.sampled_from(["type1", "type2"])),
+        symmetric=draw(st.booleans()),
+        key=draw(st.binary(min_size=40, max_size=52)),
+        table=tuple(draw(st.lists(st.integers(0, elements - 1), min_size=size, max_size=size))),
+    )
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> AddressPlan:
+    family = draw(st.sampled_from([gateway_v4, gateway_v6]))
+    hosts = draw(st.integers(1, 12)), draw(st.integers(1, 12))
+    plan = family(hosts, source_ports=FEW_SOURCE_PORTS, destination_ports=FEW_DESTINATION_PORTS)
+    first = draw(st.integers(0, 65000))
+    return replace(plan, left=replace(plan.left, hosts=replace(plan.left.hosts, first=first)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(plan=plans(), model=devices())
+def test_the_convolution_counts_what_brute_force_counts(plan: AddressPlan, model: DeviceModel) -> None:
+    """RSS-01/03/04/05: any key, any table, both hash types, symmetric or not, every element, both directions."""
+    prediction = predict(plan, model)
+    for direction in BOTH_DIRECTIONS:
+        assert prediction.counts[direction] == brute_force(plan, model, direction)
+        assert sum(prediction.loads(direction)) == 1
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("family", [gateway_v4, gateway_v6])
+def test_forty_hosts_a_side_count_as_by_brute_force(family: Any, symmetric: bool) -> None:
+    """RSS-04/05."""
+    plan, model = family((40, 37)), DeviceModel(elements=36, symmetric=symmetric)
+    for direction in BOTH_DIRECTIONS:
+        assert predict(plan, model).counts[direction] == brute_force(plan, model, direction)
+
+
+@pytest.mark.parametrize("family", [gateway_v4, gateway_v6])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_all_hosts_with_all_ports_are_counted_exactly(family: Any, symmetric: bool) -> None:
+    """RSS-06, R4814-02/03: 1.4 * 10^19 combinations, more than 63 bits hold: a sum that wraps or rounds would not be this one."""
+    plan = family()
+    hosts = plan.left.hosts.count
+    prediction = predict(plan, DeviceModel(elements=36, hash_type="type2", symmetric=symmetric))
+    assert prediction.combinations == hosts * hosts * 64512 * 49151 > 2**63
+    for direction in BOTH_DIRECTIONS:
+        assert sum(prediction.counts[direction]) == prediction.combinations
+        assert min(prediction.counts[direction]) >= 0
+    # A field that takes all 2^16 values makes every value of the hash's low bits equally frequent, so that the table alone decides: 3 or 4
+    # of its 128 entries. One lost combination would show.
+    if hosts == 65536 and not symmetric:
+        entry = prediction.combinations // 128
+        assert set(prediction.counts["forward"]) == {3 * entry, 4 * entry}
+
+
+def test_the_work_grows_with_the_values_and_not_with_their_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RSS-06: 65,536 x 65,536 pairs are predicted at once because each value of each field is hashed once."""
+    hashed: list[int] = []
+    real = loads.contributions
+
+    def counting(key: bytes, bit_offset: int, values: Any) -> Any:
+        hashed.append(len(values))
+        return real(key, bit_offset, values)
+
+    monkeypatch.setattr(loads, "contributions", counting)
+    loads._spectrum.cache_clear()
+    prediction = predict(gateway_v6(), DeviceModel(hash_type="type2"), ("forward",))
+    assert prediction.combinations > 10**19
+    constant_words = 14
+    assert sum(hashed) == 2 * 65536 + 64512 + 49151 + constant_words
+
+
+def test_both_directions_share_the_elements() -> None:
+    """RSS-06, SEED-61: the busiest element of forward and reverse together decides, not the busiest of either."""
+    prediction = predict(gateway_v4(16), DeviceModel(elements=16))
+    forward, reverse = (prediction.loads(direction) for direction in BOTH_DIRECTIONS)
+    busiest = max(a + b for a, b in zip(forward, reverse, strict=True))
+    assert prediction.busiest_to_mean == busiest / Fraction(2, 16)
+    assert prediction.busiest_to_mean < max(prediction.only(d).busiest_to_mean for d in BOTH_DIRECTIONS)
+
+
+@pytest.mark.parametrize("directions", [("forward",), ("reverse",), BOTH_DIRECTIONS])
+def test_at_the_predicted_throughput_the_busiest_element_is_just_full(directions: Any) -> None:
+    """R2544-15: the throughput is per direction."""
+    prediction = predict(gateway_v4(7), DeviceModel(elements=6, rate_fps=250_000.0), directions)
+    assert prediction.throughput_fps is not None
+    assert prediction.plateau_fps == 6 * 250_000 / len(directions)
+    shares = [sum(of_all) for of_all in zip(*(prediction.loads(d) for d in directions), strict=True)]
+    assert prediction.throughput_fps * float(max(shares)) == pytest.approx(250_000)
+    assert predict(gateway_v4(7), DeviceModel(elements=6), directions).throughput_fps is None
+
+
+def test_fixed_hosts_are_one_address() -> None:
+    """SEED-40: the comparison modes."""
+    assert predict(gateway_v4(50, host_mode="fixed"), DeviceModel()).counts == predict(gateway_v4(1), DeviceModel()).counts
+
+
+def test_fields_that_count_together_are_refused_unless_the_hash_reads_only_one() -> None:
+    """SEED-41: two counters at the same pace make N pairs, not N x N; the prediction would be of other traffic."""
+    with pytest.raises(PlanError, match=r"left hosts \(increment\), right hosts \(increment\)"):
+        predict(gateway_v4(10, host_mode="increment"), DeviceModel())
+    one = gateway_v4((10, 1), host_mode="increment", source_ports=UdpRange(first=1024, last=2000, mode="decrement"))
+    assert predict(one, DeviceModel()).counts == predict(gateway_v4((10, 1)), DeviceModel()).counts
+    with pytest.raises(PlanError, match=r"source ports \(decrement\)"):
+        predict(one, DeviceModel(hash_type="type2"))
+
+
+@given(st.integers(0, 7).flatmap(lambda n: st.lists(st.integers(-(2**40), 2**40), min_size=2**n, max_size=2**n)))
+def test_the_transform_twice_is_the_array_times_its_length(values: list[int]) -> None:
+    """In both dtypes that a prediction uses."""
+    for dtype in (np.int64, object):
+        assert walsh_hadamard(walsh_hadamard(np.array(values, dtype=dtype))).tolist() == [len(values) * value for value in values]
