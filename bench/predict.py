@@ -34,7 +34,7 @@ def main() -> None:
     }
     times = {name: spread([seconds(work) for _ in range(ROUNDS)]) for name, work in works.items()}
     for name, values in times.items():
-        print(f"{name:46} {statistics.median(values['all']) * 1000:7.1f} ms   ({values['min'] * 1000:.1f} .. {values['max'] * 1000:.1f})")
+        print(f"{name:46} {values['median'] * 1000:7.1f} ms   ({values['min'] * 1000:.1f} .. {values['max'] * 1000:.1f})")
     record("predict", {"unit": "s", "directions": 2, "times": times})
 
 

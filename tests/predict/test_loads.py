@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import PlanError
-from evenhand.plan import AddressPlan, UdpRange, gateway_v4, gateway_v6
+from evenhand.plan import TOPOLOGIES, AddressPlan, UdpRange, gateway_v4, gateway_v6
+from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
 from evenhand.predict import BOTH_DIRECTIONS, DeviceModel, loads, predict
 from evenhand.predict.loads import walsh_hadamard
-from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force, direct_v4_net16, direct_v6
+from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
 PUBLISHED = {
     ("v4", 16): {1: 16.0, 2: 4.0, 4: 2.0, 8: 1.5, 16: 1.125, 32: 1.031, 64: 1.004, 128: 1.0, 1024: 1.0, 65533: 1.0},
@@ -65,17 +66,26 @@ def devices(draw: st.DrawFn) -> DeviceModel:
 
 @st.composite
 def plans(draw: st.DrawFn) -> AddressPlan:
-    family = draw(st.sampled_from([gateway_v4, gateway_v6]))
-    hosts = draw(st.integers(1, 12)), draw(st.integers(1, 12))
-    plan = family(hosts, source_ports=FEW_SOURCE_PORTS, destination_ports=FEW_DESTINATION_PORTS)
-    first = draw(st.integers(0, 65000))
+    """A few hosts, networks and ports of any topology."""
+    topology = draw(st.sampled_from(list(TOPOLOGIES.values())))
+
+    def few(maximum: int, most: int) -> tuple[int, int]:
+        count = st.integers(1, min(maximum, most))
+        return draw(count), draw(count)
+
+    networks = topology.networks or 1
+    plan = topology(
+        few(topology.hosts, 10 if networks == 1 else 3), networks=few(networks, 3),
+        source_ports=FEW_SOURCE_PORTS, destination_ports=FEW_DESTINATION_PORTS,
+    )  # fmt: skip
+    first = draw(st.integers(0, 60000 if networks == 1 or plan.ip_version == 6 else 200))
     return replace(plan, left=replace(plan.left, hosts=replace(plan.left.hosts, first=first)))
 
 
 @settings(max_examples=40, deadline=None)
 @given(plan=plans(), model=devices())
 def test_the_convolution_counts_what_brute_force_counts(plan: AddressPlan, model: DeviceModel) -> None:
-    """RSS-01/03/04/05: any key, any table, both hash types, symmetric or not, every element, both directions."""
+    """RSS-01/03/04/05, SEED-33: any topology, any key, any table, both hash types, symmetric or not, every element, both directions."""
     prediction = predict(plan, model)
     for direction in BOTH_DIRECTIONS:
         assert prediction.counts[direction] == brute_force(plan, model, direction)
@@ -144,6 +154,13 @@ def test_at_the_predicted_throughput_the_busiest_element_is_just_full(directions
     shares = [sum(of_all) for of_all in zip(*(prediction.loads(d) for d in directions), strict=True)]
     assert prediction.throughput_fps * float(max(shares)) == pytest.approx(250_000)
     assert predict(gateway_v4(7), DeviceModel(elements=6), directions).throughput_fps is None
+
+
+def test_all_networks_with_all_hosts_are_counted_exactly() -> None:
+    """SEED-33/34: 2^48 address pairs with all ports."""
+    prediction = predict(nets_v6_gateway(), DeviceModel(elements=36, hash_type="type2"))
+    assert prediction.combinations == 2**48 * 64512 * 49151
+    assert sum(prediction.counts["forward"]) == prediction.combinations
 
 
 def test_fixed_hosts_are_one_address() -> None:

@@ -74,7 +74,10 @@ def predict(
         typer.Option("--table-size", metavar="N", help="Entries of the indirection table, filled round robin. Default: 128 or more."),
     ] = None,
     table: Annotated[
-        str | None, typer.Option("--table", metavar="FILE|LIST", help="The table itself: 0,1,2,3 or a file; `ethtool -x` output will do.")
+        str | None,
+        typer.Option(
+            "--table", metavar="FILE|LIST", help="The table itself: 0,1,2,3 or a file. Output of `ethtool -x` brings the key too."
+        ),
     ] = None,
     rate: Annotated[
         str | None, typer.Option("--rate", metavar="RATE", help="What one element forwards. Predicts the throughput in fps.")
@@ -129,7 +132,7 @@ def read_model(
     """The device from its options. RequestError names the option or the field of the model."""
     if table is not None and table_size is not None:
         raise RequestError("both a table and the size of one", where="--table, --table-size", next_step="Give one of them.")
-    entries = () if table is None else read_table(table)
+    entries, key_of_table = ((), None) if table is None else read_table(table)
     if queues is None:
         queues = max(entries) + 1 if entries else DEFAULT_QUEUES
     if table_size is not None:
@@ -140,7 +143,7 @@ def read_model(
         elements=queues,
         hash_type="type1" if hash_type is HashName.TYPE1 else "type2",
         symmetric=symmetric,
-        key=VERIFICATION_KEY if key is None else read_key(key),
+        key=read_key(key) if key is not None else key_of_table or VERIFICATION_KEY,
         table=entries,
         rate_fps=None if rate is None else parse_rate(rate, where="--rate"),
     )
@@ -154,16 +157,19 @@ def read_key(text: str) -> bytes:
         raise RequestError(f"{text!r} is no hexadecimal key", where="--key", next_step="Write 40 octets like 6d:5a:56:da:...") from error
 
 
-def read_table(text: str) -> tuple[int, ...]:
-    """A list with commas, or a file with numbers; of `ethtool -x` output the lines that begin with the number of an entry."""
-    where = "--table"
+def read_table(text: str) -> tuple[tuple[int, ...], bytes | None]:
+    """The entries, and the key if it stands there too: a list with commas, a file with numbers, or what `ethtool -x` printed."""
+    where, key = "--table", None
     if not re.fullmatch(r"[\d\s,]+", text):
-        where = text
+        where = f"--table {text}"
         try:
             text = Path(text).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise RequestError(f"neither a list nor a file that can be read: {reason}", where=f"--table {where}") from error
+            raise RequestError(f"neither a list nor a file that can be read: {reason}", where=where) from error
+        shown_key = re.search(r"^\s*((?:[0-9a-f]{2}:){15,}[0-9a-f]{2})\s*$", text, re.MULTILINE | re.IGNORECASE)
+        key = None if shown_key is None else read_key(shown_key[1])
+        # ethtool puts the number of the first entry before each line.
         numbered = re.findall(r"^\s*\d+:\s+(.*)$", text, re.MULTILINE)
         text = " ".join(numbered) if numbered else text
     words = text.replace(",", " ").split()
@@ -173,7 +179,7 @@ def read_table(text: str) -> tuple[int, ...]:
             "no numbers" if wrong is None else f"{wrong!r} is no number of an element", where=where,
             next_step="Write element numbers, one for each entry: 0,1,2,3.",
         )  # fmt: skip
-    return tuple(int(word) for word in words)
+    return tuple(int(word) for word in words), key
 
 
 def _document(prediction: Prediction, smallest: int | None, points: list[Prediction], picture: Path | None) -> dict[str, Any]:

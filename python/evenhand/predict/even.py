@@ -16,7 +16,7 @@ EVEN_TOLERANCE = Fraction(5, 100)
 
 
 def with_hosts(plan: AddressPlan, hosts: int) -> AddressPlan:
-    """The plan with the first `hosts` hosts of each side (SEED-42)."""
+    """The plan with the first `hosts` hosts of each side, or of each of its networks (SEED-42)."""
     return replace(
         plan,
         left=replace(plan.left, hosts=replace(plan.left.hosts, count=hosts)),
@@ -25,7 +25,7 @@ def with_hosts(plan: AddressPlan, hosts: int) -> AddressPlan:
 
 
 def maximum_hosts(plan: AddressPlan) -> int:
-    """Per side; the smaller side decides."""
+    """Per side, or per network where the plan has several; the smaller side decides."""
     return min(side.hosts.count for side in plan.sides)
 
 
@@ -44,7 +44,7 @@ def smallest_even_hosts(
     tolerance: Fraction | float = EVEN_TOLERANCE,
     directions: Sequence[Direction] = BOTH_DIRECTIONS,
 ) -> int | None:
-    """The smallest N such that the load is even with N hosts per side, and with every greater number up to all that the plan has.
+    """The smallest N such that the load is even with N hosts per side (or network), and with every greater number up to all of the plan.
 
     "And every greater number", because single lucky numbers (powers of two, mostly) can be even before the load is.
 

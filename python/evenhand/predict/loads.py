@@ -94,7 +94,8 @@ class Prediction:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "hosts": {"left": self.plan.left.hosts.count, "right": self.plan.right.hosts.count},
+            "hosts": {side.name: side.hosts.count for side in self.plan.sides},
+            "networks": {side.name: side.hosts.network_count for side in self.plan.sides},
             "directions": list(self.directions),
             "combinations": self.combinations,
             "counts": {direction: list(counts) for direction, counts in self.counts.items()},
@@ -122,9 +123,11 @@ def predict(plan: AddressPlan, model: DeviceModel, directions: Sequence[Directio
 
 
 def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField]:
-    """Every field that the device hashes, in the order of the hash input."""
+    """Every field that the device hashes."""
     source, destination = plan.sides if direction == "forward" else plan.sides[::-1]
     modes = {f"{side.name} hosts": side.hosts.mode for side in plan.sides if side.hosts.count > 1}
+    networks = {side.name: side.hosts.networks for side in plan.sides}
+    modes |= {f"{name} networks": n.mode for name, n in networks.items() if n is not None and n.count > 1}
     address_bits = 8 * len(source.hosts.base.packed)
     pairs = [(0, address_bits, _address_words(source.hosts), _address_words(destination.hosts))]
     if model.hash_type == "type2":
@@ -153,16 +156,16 @@ def _check_independence(modes: dict[str, Mode]) -> None:
 
 
 def _address_words(hosts: HostRange) -> list[tuple[int, range]]:
-    """The address as words of 16 bits: octet of each, and its values."""
-    packed = hosts.base.packed
-    words = []
-    for octet in range(0, len(packed), 2):
-        if octet == hosts.offset:
-            words.append((octet, _drawn(range(hosts.first, hosts.first + hosts.count), hosts.mode)))
-        else:
-            word = int.from_bytes(packed[octet : octet + 2], "big")
-            words.append((octet, range(word, word + 1)))
-    return words
+    """The address as words of 16 bits: octet of each, and its values. A word of network and host number comes twice: it is their XOR."""
+    packed, networks = hosts.base.packed, hosts.networks
+    varying = [(hosts.offset, _drawn(range(hosts.first, hosts.first + hosts.count), hosts.mode))]
+    if networks is not None:
+        step = 256 if hosts.shares_octets else 1
+        first = int.from_bytes(packed[networks.offset : networks.offset + 2], "big") // step * step
+        varying.append((networks.offset, _drawn(range(first, first + networks.count * step, step), networks.mode)))
+    constant = set(range(0, len(packed), 2)) - {octet for octet, _ in varying}
+    words = ((octet, int.from_bytes(packed[octet : octet + 2], "big")) for octet in sorted(constant))
+    return varying + [(octet, range(word, word + 1)) for octet, word in words]
 
 
 def _drawn(values: range, mode: Mode) -> range:

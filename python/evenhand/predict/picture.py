@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evenhand.errors import HostError, RequestError
 from evenhand.predict.loads import Prediction
-from evenhand.predict.text import describe_model
+from evenhand.predict.text import describe_model, hosts_title
 from evenhand.units import format_count
 
 FORMATS = (".svg", ".png", ".pdf")
@@ -60,7 +60,7 @@ def draw_series(series: Sequence[Prediction], smallest_even: int | None, path: P
     axes.set_xticks([2**exponent for exponent in range(17) if 2**exponent <= hosts[-1] + 3])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(int(value))))
-    axes.set_xlabel("hosts per side")
+    axes.set_xlabel(hosts_title(plan))
     axes.set_ylabel("share of the plateau (%)")
     directions = "both directions" if len(series[-1].directions) == 2 else f"{series[-1].directions[0]} direction"
     axes.set_title(f"{plan.name}, {directions}\n{describe_model(model)}", fontsize=10, loc="left")

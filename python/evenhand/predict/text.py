@@ -10,7 +10,7 @@ from rich.table import Table
 from evenhand.plan import AddressPlan
 from evenhand.predict.even import EVEN_TOLERANCE, even_limit, maximum_hosts
 from evenhand.predict.loads import Prediction
-from evenhand.predict.model import DeviceModel
+from evenhand.predict.model import VERIFICATION_KEY, DeviceModel
 from evenhand.units import format_count, format_rate, format_ratio
 
 BAR_CELLS = 40
@@ -18,17 +18,28 @@ _HASHED = {"type1": "addresses", "type2": "addresses and ports"}
 
 
 def describe_hosts(plan: AddressPlan) -> str:
-    """`1 address pair`, `16 x 16 hosts`."""
-    left, right = plan.left.hosts.count, plan.right.hosts.count
-    return "1 address pair" if (left, right) == (1, 1) else f"{format_count(left)} x {format_count(right)} hosts"
+    """`1 address pair`, `16 x 16 addresses`, `65,024 x 65,024 addresses in 256 x 256 networks`."""
+    left, right = (side.hosts.addresses for side in plan.sides)
+    if (left, right) == (1, 1):
+        return "1 address pair"
+    networks = [side.hosts.network_count for side in plan.sides]
+    return f"{format_count(left)} x {format_count(right)} addresses" + (
+        f" in {networks[0]} x {networks[1]} networks" if max(networks) > 1 else ""
+    )
+
+
+def hosts_title(plan: AddressPlan) -> str:
+    """What a series counts."""
+    return f"hosts {_where(plan)}"
 
 
 def describe_model(model: DeviceModel) -> str:
     """One line that tells the device's elements, hash and table."""
     symmetric = ", symmetric: source XOR destination" if model.symmetric else ""
     rate = f", {format_rate(model.rate_fps)} each" if model.rate_fps is not None else ""
+    key = "" if model.key == VERIFICATION_KEY else f", key {model.key[:4].hex()}..."
     return (
-        f"{_elements(model.elements)}{rate}, type {model.hash_type[-1]} hash ({_HASHED[model.hash_type]}{symmetric}), "
+        f"{_elements(model.elements)}{rate}, type {model.hash_type[-1]} hash ({_HASHED[model.hash_type]}{symmetric}){key}, "
         f"{format_count(len(model.table))} table entries"
     )
 
@@ -46,7 +57,7 @@ def summary_table(prediction: Prediction) -> Table:
 
 def series_table(series: Sequence[Prediction]) -> Table:
     """A row for each number of hosts; the bar is full at the plateau."""
-    table = _table("hosts per side", *_columns(series[0]), "")
+    table = _table(hosts_title(series[0].plan), *_columns(series[0]), "")
     table.columns[0].justify = "right"
     table.columns[-1].justify = "left"
     for point in series:
@@ -66,8 +77,12 @@ def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -
         table = f"{format_count(len(model.table))} entries over {_elements(model.elements)}"
         bound = f"at most {percent} above the {float(model.table_unevenness):.4g} times the mean that {table} allow at best"
     if smallest is None:
-        return f"Not even with any number of hosts up to {maximum} per side. Even is: busiest element {bound}."
-    reach = f"with {maximum} hosts" if smallest == maximum_hosts(plan) else f"from {_hosts(smallest)} per side on, up to {maximum}"
+        return f"Not even with any number of hosts up to {maximum} {_where(plan)}. Even is: busiest element {bound}."
+    reach = (
+        f"with {_hosts(smallest)} {_where(plan)}"
+        if smallest == maximum_hosts(plan)
+        else f"from {_hosts(smallest)} {_where(plan)} on, up to {maximum}"
+    )
     return f"Even {reach}: busiest element {bound}."
 
 
@@ -115,6 +130,10 @@ def _table(first: str, *others: str) -> Table:
 
 def _elements(count: int) -> str:
     return "1 element" if count == 1 else f"{format_count(count)} elements"
+
+
+def _where(plan: AddressPlan) -> str:
+    return "per side" if max(side.hosts.network_count for side in plan.sides) == 1 else "in each network"
 
 
 def _hosts(count: int) -> str:

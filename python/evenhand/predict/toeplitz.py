@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from evenhand.plan.model import Address
-    from evenhand.predict.model import DeviceModel
+from evenhand.plan import Address
+from evenhand.predict.model import DeviceModel
 
 HASH_BITS = 32
 FIELD_BITS = 16
