@@ -16,6 +16,7 @@ from tests.docs.documents import ROOT, Command, commands, matches
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 RUN_AS_THEY_ARE = ("evenhand plan ", "evenhand lab status", "evenhand --version")
+RUN_WITHOUT_AN_ENGINE = ("evenhand predict ",)
 RUN_WITH_THE_ENGINE = ("evenhand trial examples/testbed-loopback.toml",)
 NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",
@@ -36,7 +37,7 @@ def _beginning_with(*beginnings: str) -> list[Command]:
 
 def test_every_documented_command_is_accounted_for() -> None:
     """A command that nobody checks is out of date one day, and nobody knows."""
-    known = ("make ", *RUN_AS_THEY_ARE, *RUN_WITH_THE_ENGINE, *NOT_RUN)
+    known = ("make ", *RUN_AS_THEY_ARE, *RUN_WITHOUT_AN_ENGINE, *RUN_WITH_THE_ENGINE, *NOT_RUN)
     assert [str(command) for command in OURS if not command.words.startswith(known)] == []
 
 
@@ -55,6 +56,16 @@ def test_make_verb_exists(command: Command) -> None:
 @pytest.mark.parametrize("command", _beginning_with(*RUN_AS_THEY_ARE), ids=str)
 def test_command_prints_what_the_document_shows(command: Command, run: Run) -> None:
     """D3: what a reader sees is what the reader's own engine draws."""
+    _prints_what_the_document_shows(command, run)
+
+
+@pytest.mark.parametrize("command", _beginning_with(*RUN_WITHOUT_AN_ENGINE), ids=str)
+def test_command_without_an_engine_prints_what_the_document_shows(command: Command, run: Run) -> None:
+    """D13: a prediction is exact, so it is the same everywhere, to the last digit."""
+    _prints_what_the_document_shows(command, run)
+
+
+def _prints_what_the_document_shows(command: Command, run: Run) -> None:
     ended = run(command.words)
     assert ended.returncode == 0, ended.stderr
     if command.output is not None:

@@ -74,8 +74,8 @@ def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -
     if model.table_unevenness == 1:
         bound = f"at most {percent} above the mean"
     else:
-        table = f"{format_count(len(model.table))} entries over {_elements(model.elements)}"
-        bound = f"at most {percent} above the {float(model.table_unevenness):.4g} times the mean that {table} allow at best"
+        best = f"the best that {format_count(len(model.table))} entries allow {_elements(model.elements)}"
+        bound = f"at most {percent} above {float(model.table_unevenness):.4g} times the mean, {best}"
     if smallest is None:
         return f"Not even with any number of hosts up to {maximum} {_where(plan)}. Even is: busiest element {bound}."
     reach = (
