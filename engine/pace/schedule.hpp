@@ -24,14 +24,27 @@ class EvenSchedule {
     [[nodiscard]] Ticks start() const noexcept { return start_; }
 
     [[nodiscard]] Ticks due(std::uint64_t k) const noexcept {
-        const Fixed low = static_cast<Fixed>(k) * static_cast<std::uint64_t>(period_);
+        const Fixed low = static_cast<Fixed>(k) * static_cast<std::uint64_t>(period_) + start_fraction_;
         return start_ + k * static_cast<std::uint64_t>(period_ >> 64U) + static_cast<Ticks>(low >> 64U);
     }
 
-    /// How many of the frames 0, 1, 2, ... are due at `now`; 0 before the start. Within one tick of due().
+    /// How many of the frames 0, 1, 2, ... have due() <= `now`; 0 before the start.
     [[nodiscard]] std::uint64_t due_count(Ticks now) const noexcept {
         if (static_cast<std::int64_t>(now - start_) < 0) return 0;
-        return static_cast<std::uint64_t>((static_cast<Fixed>(now - start_) * rate_) >> 64U) + 1;
+        // The rate is rounded down, so this is right or one too few.
+        const std::uint64_t count = static_cast<std::uint64_t>((static_cast<Fixed>(now - start_) * rate_) >> 64U) + 1;
+        return count + static_cast<std::uint64_t>(static_cast<std::int64_t>(now - due(count)) >= 0);
+    }
+
+    /// The schedule of the frames first, first + stride, first + 2 * stride, ... of this one: its due(i) is due(first + i * stride),
+    /// to the tick. So the streams of a direction are together as evenly spaced as a single one, whatever the rate and their number.
+    [[nodiscard]] EvenSchedule stream(std::uint64_t first, std::uint64_t stride) const noexcept {
+        EvenSchedule part;
+        part.start_ = due(first);
+        part.start_fraction_ = static_cast<std::uint64_t>(static_cast<Fixed>(first) * static_cast<std::uint64_t>(period_) + start_fraction_);
+        part.period_ = period_ * stride;
+        part.rate_ = rate_ / stride;
+        return part;
     }
 
    private:
@@ -43,8 +56,9 @@ class EvenSchedule {
     }
 
     Ticks start_ = 0;
-    Fixed period_ = 0;        // ticks per frame
-    std::uint64_t rate_ = 0;  // frames per tick, 64 places after the point
+    std::uint64_t start_fraction_ = 0;  // 64 places after the point: a stream may begin between two ticks
+    Fixed period_ = 0;                  // ticks per frame
+    std::uint64_t rate_ = 0;            // frames per tick, 64 places after the point
 };
 
 }  // namespace evenhand::pace

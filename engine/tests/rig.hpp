@@ -71,7 +71,7 @@ class Rig {
             const frame::StreamShare share{.first = s, .stride = o.streams};
             const auto shape = frame::make_template(plan, size, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
             senders.emplace_back(left, static_cast<unsigned>(s), frame::TestFrameSource<V>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
-                                 pace::EvenSchedule{whole.due(s), second, rate_fps / static_cast<double>(o.streams)}, share.count(o.frames), 100 * us, deadline);
+                                 whole.stream(share.first, share.stride), share.count(o.frames), 100 * us, deadline);
         }
         receiver.arm({.trial = trial, .direction = Direction::forward, .octets = size - frame::fcs_octets, .residual_end = residual_end, .ring_lasts = o.ring_lasts}, map, *tally,
                      clock.now());
