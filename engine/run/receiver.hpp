@@ -12,6 +12,7 @@
 #include "frame/reader.hpp"
 #include "pace/clock.hpp"
 #include "tally/sequence_map.hpp"
+#include "tally/stream_order.hpp"
 #include "tally/tally.hpp"
 
 namespace evenhand::run {
@@ -43,9 +44,12 @@ struct Expectation {
     std::size_t octets = 0;  // of a test frame without FCS
     Ticks residual_end = 0;  // later frames are late (R2544-19)
     Ticks ring_lasts = 0;    // a longer poll gap may overrun the receive ring
+    /// Shared by the receivers of a direction, if there are several; outlives the trial.
+    tally::StreamOrder* order = nullptr;
 };
 
 constexpr unsigned receive_burst = 64;
+constexpr unsigned more_may_wait = 32;  // some drivers hand over so many at the most, however many are asked for
 
 /// One receive queue of one port. turn() never waits.
 template <RxPort Port, NeighborAnswerer Responder>
@@ -59,6 +63,8 @@ class Receiver {
         map_ = &map;
         tally_ = &tally;
         last_poll_ = now;
+        heard_.fill(0);
+        heard_at_ = now;
     }
 
     [[nodiscard]] const Port& port() const noexcept { return *port_; }
@@ -69,10 +75,16 @@ class Receiver {
     /// before could lie before the sending of a frame that came in between.
     template <class Clock>
     void turn(Ticks now, Clock& clock) noexcept {
+        const Ticks before = now;
         const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
         if (n != 0) now = clock.now();
         if (expectation_.trial != 0) note_gap(now);
-        if (n == 0) return;
+        if (n != 0) take(n, now);
+        if (expectation_.trial != 0 && expectation_.order != nullptr) share_order(before, n, clock);
+    }
+
+   private:
+    void take(unsigned n, Ticks now) noexcept {
         unsigned kept = 0;
         for (unsigned i = 0; i < n; ++i) {
             typename Port::Frame* const frame = frames_[i];
@@ -95,7 +107,19 @@ class Receiver {
         if (kept != 0) port_->release(frames_.data(), kept);
     }
 
-   private:
+    /// After a poll that began at `before` or later and brought `n` frames; if they are few, it left nothing in the queue.
+    template <class Clock>
+    void share_order(Ticks before, unsigned n, Clock& clock) noexcept {
+        tally::StreamOrder& order = *expectation_.order;
+        if (static_cast<std::int64_t>(before - heard_at_) < static_cast<std::int64_t>(order.settles_after())) return;
+        const bool is_empty = n < more_may_wait;
+        if (is_empty) order.settle(heard_, tally_->next_in_order);
+        order.tell(queue_, tally_->next_in_order);
+        if (!is_empty) return;
+        order.hear(queue_, heard_);
+        heard_at_ = clock.now();
+    }
+
     /// Ticks from building to receiving, modulo 2^48. The counters of two CPUs may differ by some ticks; less than nothing is nothing.
     [[nodiscard]] static Ticks latency(Ticks now, Ticks sent) noexcept {
         const Ticks difference = (now - sent) & frame::time_mask;
@@ -145,6 +169,8 @@ class Receiver {
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;
     Ticks last_poll_ = 0;
+    std::array<std::uint64_t, frame::most_streams> heard_{};  // of each stream: what other queues had seen at heard_at_
+    Ticks heard_at_ = 0;
     std::array<typename Port::Frame*, receive_burst> frames_{};
 };
 

@@ -24,6 +24,7 @@ using Steady = std::chrono::steady_clock;
 
 constexpr double us_per_second = 1e6;
 constexpr double tenths_per_second = 10;
+constexpr double order_settles_us = 50;                         // NICs write descriptors back in groups, or some microseconds later
 constexpr std::uint64_t most_frames = std::uint64_t{1} << 35U;  // a record of 4 GB for each direction
 
 std::uint64_t frames_of(const TrialRequest& request) { return static_cast<std::uint64_t>(std::llround(request.rate_fps * request.duration_s)); }
@@ -141,9 +142,7 @@ std::vector<PortSender<V>> make_senders(Tester& tester, const TrialRequest& requ
                                  responder.dut_mac().value());
         const frame::StreamShare share{.first = s.number, .stride = streams};
         const frame::TestFrameSource<V> source{frame_template, plan::FlowDraw{open.plan, direction, open.seed}, share};
-        // Stream s begins at the time of frame s of the direction and sends every n-th: together they are evenly spaced.
-        const pace::EvenSchedule whole{time.start, ticks_per_second, request.rate_fps};
-        const pace::EvenSchedule schedule{whole.due(s.number), ticks_per_second, request.rate_fps / streams};
+        const auto schedule = pace::EvenSchedule{time.start, ticks_per_second, request.rate_fps}.stream(share.first, share.stride);
         senders.emplace_back(const_cast<port::DpdkPort&>(tester.port(s.side)), s.number, source, schedule, share.count(frames_of(request)),
                              static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second), time.send_deadline);
         directions.push_back(direction);
@@ -152,7 +151,7 @@ std::vector<PortSender<V>> make_senders(Tester& tester, const TrialRequest& requ
 }
 
 std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, const TrialRequest& request, const Timeline& time, double ticks_per_second,
-                                                             std::array<tally::SequenceMap, 2>& maps) {
+                                                             std::array<tally::SequenceMap, 2>& maps, std::array<tally::StreamOrder, 2>& orders) {
     const auto& open = tester.request();
     std::vector<std::unique_ptr<WorkerTrial>> trials;
     for (const auto& worker : open.workers) {
@@ -166,14 +165,16 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
             const auto side = worker.receivers[i].side;
             const auto direction = plan::direction_sent_by(plan::other_side(side));
             if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
-            const double ring_s = tester.port(side).receive_ring_frames() / (request.rate_fps / tester.receive_queues(side));
+            // The port's hash may give all frames to one queue; with a single address pair it does.
+            const double ring_s = tester.port(side).receive_ring_frames() / request.rate_fps;
             trial->receptions.push_back({.receiver = i,
                                          .direction = direction,
                                          .expectation = {.trial = request.trial,
                                                          .direction = direction,
                                                          .octets = open.frame_size - frame::fcs_octets,
                                                          .residual_end = time.residual_end,
-                                                         .ring_lasts = static_cast<Ticks>(ring_s * ticks_per_second)},
+                                                         .ring_lasts = static_cast<Ticks>(ring_s * ticks_per_second),
+                                                         .order = tester.receive_queues(side) > 1 ? &orders[static_cast<std::size_t>(direction)] : nullptr},
                                          .map = &maps[static_cast<std::size_t>(direction)],
                                          .tally = std::make_unique<tally::ReceiverTally>()});
         }
@@ -266,8 +267,13 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
     for (const auto side : {Side::left, Side::right}) result.ports[index(side)].before = port(side).counters();
     const double rate = ticks_per_second();
     const auto clock_before = pace::sample_clocks();
+    std::array<tally::StreamOrder, 2> orders;
+    for (const auto direction : request.directions) {
+        orders[static_cast<std::size_t>(direction)] = {receive_queues(plan::receiving_side(direction)), streams(plan::sending_side(direction)),
+                                                       static_cast<Ticks>(order_settles_us * rate / us_per_second)};
+    }
     const Timeline time{request, rate};
-    const auto trials = make_worker_trials(*this, request, time, rate, maps);
+    const auto trials = make_worker_trials(*this, request, time, rate, maps, orders);
     if (goes_on) {
         for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i]->begin(*trials[i]);
         const auto count = [&](Progress& progress) {

@@ -34,7 +34,7 @@ struct alignas(64) ReceiverTally {
     std::uint64_t neighbor_frames = 0;  // ARP and ND
     Ticks max_poll_gap = 0;
     Ticks gap_excess = 0;  // time in poll gaps beyond what the receive ring holds, summed
-    /// Of each stream: largest number seen + 1.
+    /// Of each stream: largest number seen + 1; that of another queue where StreamOrder has settled it.
     std::array<std::uint64_t, frame::most_streams> next_in_order{};
     LatencyHistogram latency;
 

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 3 to 6: one direction over several streams and several receive queues. SEED-44, R2544-06, R2544-07, D3.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "rig.hpp"
+#include "tally/stream_order.hpp"
+
+using namespace evenhand;
+using namespace evenhand::tests;
+
+namespace {
+
+constexpr Ticks settles_after = 50 * us;
+using Frames = std::vector<MemoryPort::Frame>;
+
+/// All frames of a trial as they leave, in their order.
+Frames frames_of_a_trial(const Options& options) {
+    Rig4 rig{options};
+    Frames frames;
+    rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
+        frames.push_back(f);
+        return 0U;
+    };
+    rig.run();
+    return frames;
+}
+
+/// One receive queue: its frames wait in a port of their own.
+struct Queue {
+    Queue(unsigned number, std::size_t buffers) : port{buffers}, receiver{port, number, responder} {}
+    void arm(std::size_t octets, tally::SequenceMap& map, tally::StreamOrder* order) {
+        receiver.arm({.trial = trial, .direction = Direction::forward, .octets = octets, .residual_end = start + second, .ring_lasts = second, .order = order}, map, *tally, start);
+    }
+
+    MemoryPort port;
+    plan::AddressPlan plan = tests::gateway_v4();
+    neighbor::Responder responder{right_mac, plan.right.gateway, plan.right.dut_address};
+    run::Receiver<MemoryPort, neighbor::Responder> receiver;
+    std::unique_ptr<tally::ReceiverTally> tally = std::make_unique<tally::ReceiverTally>();
+};
+
+/// Several queues that one port spreads its frames over, read turn by turn with a clock driven by hand: a frame each microsecond.
+class Queues {
+   public:
+    Queues(unsigned queues, unsigned streams) : frames{frames_of_a_trial({.frames = 3000, .streams = streams})}, order{queues, streams, settles_after} {
+        std::ranges::sort(frames, {}, [](MemoryPort::Frame& f) { return number_of(f); });
+        for (unsigned q = 0; q < queues; ++q) queues_.emplace_back(q, 4096).arm(frames.front().length, map, &order);
+    }
+    Queues(const Queues&) = delete;
+    Queues& operator=(const Queues&) = delete;
+
+    /// Frame `i` comes at start + i us into the queue `queue_of(frame)`; queue q is read every `look_every[q]` us.
+    template <class QueueOf>
+    void run(QueueOf queue_of, const std::vector<std::size_t>& look_every) {
+        for (std::size_t i = 0; i < frames.size() + 30'000; ++i) {
+            clock.time = start + i * us;
+            if (i < frames.size()) queues_.at(queue_of(frames[i])).port.inject(frames[i]);
+            for (std::size_t q = 0; q < queues_.size(); ++q) {
+                if (i % look_every[q] == 0) queues_[q].receiver.turn(clock.now(), clock);
+            }
+        }
+    }
+
+    /// Frame `k` changes places with the frame of its stream that is sent `frames_later` after it.
+    void swap(std::size_t k, std::size_t frames_later) { std::swap(frames.at(k), frames.at(k + frames_later)); }
+
+    [[nodiscard]] tally::ReceiverTally& sum() {
+        *sum_ = {};
+        for (auto& queue : queues_) sum_->add(*queue.tally);
+        return *sum_;
+    }
+
+    Frames frames;
+    tally::SequenceMap map{3000, true};
+    tally::StreamOrder order;
+    HandClock clock;
+
+   private:
+    std::deque<Queue> queues_;
+    std::unique_ptr<tally::ReceiverTally> sum_ = std::make_unique<tally::ReceiverTally>();
+};
+
+/// As a port's hash does: all frames of a flow go to one queue.
+std::size_t by_hash(MemoryPort::Frame& f, std::size_t queues) { return (static_cast<std::size_t>(f.octets[29]) ^ static_cast<std::size_t>(f.octets[33])) % queues; }
+
+}  // namespace
+
+TEST_CASE("the streams of a direction are due when its frames are, to the tick, at any rate and number (SEED-44)") {
+    const bool right = rc::check("merged due times", [] {
+        const double ticks_per_second = *rc::gen::inRange(1'000'000'000, 2'000'000'000) * 2.0 + 0.25;
+        const double rate = *rc::gen::inRange(1, 2'000'000'000) / 7.0;
+        const auto n = *rc::gen::element<std::uint64_t>(1, 2, 3, 7, 128);
+        const pace::EvenSchedule whole{1000, ticks_per_second, rate};
+        const auto k = *rc::gen::inRange<std::uint64_t>(0, static_cast<std::uint64_t>(rate * 86400) + 1);
+        RC_ASSERT(whole.stream(k % n, n).due(k / n) == whole.due(k));
+        RC_ASSERT(whole.stream(k % n, n).start() == whole.due(k % n));
+    });
+    CHECK(right);
+}
+
+TEST_CASE("at any moment the streams together owe as many frames as the direction does") {
+    const bool right = rc::check("merged due counts", [] {
+        const double rate = *rc::gen::inRange(1, 200'000'000) / 3.0;
+        const auto n = *rc::gen::element<std::uint64_t>(2, 3, 7);
+        const pace::EvenSchedule whole{5'000'000, 2.5e9, rate};
+        const auto k = *rc::gen::inRange<std::uint64_t>(0, static_cast<std::uint64_t>(rate * 86400) + 1);
+        // At the tick of frame k, which is the worst place, and just before it.
+        for (const Ticks now : {whole.due(k), whole.due(k) - 1}) {
+            std::uint64_t sum = 0;
+            for (std::uint64_t s = 0; s < n; ++s) sum += whole.stream(s, n).due_count(now);
+            RC_ASSERT(sum == whole.due_count(now));
+        }
+        RC_ASSERT(whole.due_count(whole.due(k)) >= k + 1);
+        RC_ASSERT(whole.due_count(whole.due(k) - 1) <= k);
+    });
+    CHECK(right);
+}
+
+TEST_CASE("a number of frames that the streams do not divide is still sent whole") {
+    for (const std::uint64_t n : {1U, 2U, 3U, 7U, 128U}) {
+        for (const std::uint64_t frames : {1U, 2U, 6U, 7U, 127U, 1000U, 999'983U}) {
+            CAPTURE(n);
+            CAPTURE(frames);
+            std::uint64_t sum = 0;
+            std::uint64_t least = frames;
+            std::uint64_t most = 0;
+            for (std::uint64_t s = 0; s < n; ++s) {
+                const auto count = frame::StreamShare{.first = s, .stride = n}.count(frames);
+                sum += count;
+                least = std::min(least, count);
+                most = std::max(most, count);
+            }
+            CHECK(sum == frames);
+            CHECK(most - least <= 1);
+        }
+    }
+}
+
+TEST_CASE("the senders of several streams put every frame on the wire in its own slot") {
+    // Read each nanosecond around the slots of a rate that no number of streams divides: 999,983 fps.
+    constexpr double odd_rate_fps = 999'983;
+    constexpr std::uint64_t frames = 200;
+    const auto plan = tests::gateway_v4();
+    for (const std::uint64_t n : {2U, 3U, 7U}) {
+        CAPTURE(n);
+        const pace::EvenSchedule whole{start, second, odd_rate_fps};
+        MemoryPort port{256};
+        std::vector<Rig4::TestSender> senders;
+        for (std::uint64_t s = 0; s < n; ++s) {
+            const frame::StreamShare share{.first = s, .stride = n};
+            const auto shape = frame::make_template(plan, 64, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
+            senders.emplace_back(port, static_cast<unsigned>(s), frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
+                                 whole.stream(s, n), share.count(frames), 100 * us, start + second);
+        }
+        Ticks now = 0;
+        std::vector<Ticks> sent_at;
+        port.on_the_wire = [&](MemoryPort::Frame& f) {
+            REQUIRE(number_of(f) == sent_at.size());  // in the order of the direction
+            sent_at.push_back(now);
+            return 0U;
+        };
+        for (now = start - 2; now < start + (frames + 1) * us; ++now) {
+            for (auto& sender : senders) sender.turn(now);
+        }
+        REQUIRE(sent_at.size() == frames);
+        for (std::uint64_t k = 0; k < frames; ++k) REQUIRE(sent_at[k] == whole.due(k));
+    }
+}
+
+TEST_CASE("two receivers in two threads count each frame once between them, and every other copy as duplicate (R2544-07)") {
+    const auto frames = frames_of_a_trial({.frames = 3000, .streams = 2});
+    tally::SequenceMap map{3000, true};
+    tally::StreamOrder order{2, 2, settles_after};
+    Queue one{0, 4096};
+    Queue other{1, 4096};
+    std::uint64_t copies = 0;
+    for (auto* const queue : {&one, &other}) {
+        queue->arm(frames.front().length, map, &order);
+        for (const auto& f : frames) {
+            auto copy = f;
+            if (number_of(copy) == 1234) continue;  // lost on both: no duplicate may stand in for it
+            queue->port.inject(copy);
+            ++copies;
+        }
+    }
+    {
+        const auto receive_all = [](Queue& queue) {
+            HandClock clock{start};
+            while (!queue.port.arrived().empty()) {
+                clock.time += us;
+                queue.receiver.turn(clock.now(), clock);
+            }
+        };
+        std::jthread here{[&] { receive_all(one); }};
+        std::jthread there{[&] { receive_all(other); }};
+    }
+    CHECK(one.tally->received_frames + other.tally->received_frames == 2999);
+    CHECK(one.tally->duplicated_frames + other.tally->duplicated_frames == copies - 2999);
+    CHECK(map.first_missing(3000, 10) == std::vector<std::uint64_t>{1234});
+}
+
+TEST_CASE("frames that a hash spreads over queues are in order, however unlike the queues are read (R2544-06)") {
+    for (const auto& look_every : std::vector<std::vector<std::size_t>>{{1, 1, 1}, {1, 7, 200}, {400, 1, 30}, {33, 65, 1}}) {
+        for (const unsigned streams : {1U, 3U}) {
+            CAPTURE(streams);
+            Queues queues{3, streams};
+            queues.run([](MemoryPort::Frame& f) { return by_hash(f, 3); }, look_every);
+            CHECK(queues.sum().received_frames == 3000);
+            CHECK(damage_of(queues.sum()) == Damage{});
+        }
+    }
+}
+
+TEST_CASE("two frames of one queue that change places are one reordered frame, with several queues too (R2544-06)") {
+    Queues queues{2, 2};
+    std::size_t k = 1000;
+    while (by_hash(queues.frames[k], 2) != by_hash(queues.frames[k + 2], 2)) ++k;
+    queues.swap(k, 2);
+    queues.run([](MemoryPort::Frame& f) { return by_hash(f, 2); }, {1, 1});
+    CHECK(queues.sum().received_frames == 3000);
+    CHECK(damage_of(queues.sum()) == Damage{.reordered = 1});
+}
+
+TEST_CASE("a frame that is overtaken by one of another queue is reordered if that was long enough before (R2544-06)") {
+    const auto reordered = [](std::size_t frames_later, const std::vector<std::size_t>& look_every) {
+        Queues queues{2, 1};
+        // Frame 1000 is held back, and is alone in its queue: nothing but the other queue can tell.
+        auto held = queues.frames.at(1000);
+        queues.frames.erase(queues.frames.begin() + 1000);
+        queues.frames.insert(queues.frames.begin() + 1000 + static_cast<std::ptrdiff_t>(frames_later), held);
+        queues.run([](MemoryPort::Frame& f) { return number_of(f) == 1000 ? 1U : 0U; }, look_every);
+        CHECK(queues.sum().received_frames == 3000);
+        return queues.sum().reordered_frames;
+    };
+    CHECK(reordered(0, {1, 1}) == 0);
+    // Within the time in which a port may hand one queue's frames over later than another's, nobody can know.
+    for (const std::size_t frames_later : {1U, 10U, 49U}) CHECK(reordered(frames_later, {1, 1}) == 0);
+    for (const std::size_t frames_later : {160U, 200U, 1500U}) CHECK(reordered(frames_later, {1, 1}) == 1);
+    // A queue that nobody read for a while does not make its frames late.
+    CHECK(reordered(0, {1, 400}) == 0);
+    CHECK(reordered(0, {400, 1}) == 0);
+}
+
+TEST_CASE("a queue that is never empty is told nothing, and still tells what it has") {
+    constexpr unsigned full = run::more_may_wait;
+    const auto frames = frames_of_a_trial({.frames = 3000, .streams = 1});
+    tally::SequenceMap map{3000, true};
+    tally::StreamOrder order{2, 1, settles_after};
+    Queue busy{0, 4096};
+    Queue quiet{1, 4096};
+    for (auto* const queue : {&busy, &quiet}) queue->arm(frames.front().length, map, &order);
+    HandClock clock{start};
+    for (std::size_t i = 0; i < 1000;) {
+        clock.time += settles_after;
+        for (unsigned j = 0; j < full; ++j, ++i) busy.port.inject(frames[i + 1]);
+        busy.receiver.turn(clock.now(), clock);
+        quiet.receiver.turn(clock.now(), clock);
+    }
+    quiet.port.inject(frames[0]);
+    quiet.receiver.turn(clock.now(), clock);
+    CHECK(quiet.tally->reordered_frames == 1);
+    // Now the busy queue hears of much larger numbers while frames may still wait in it: they are not judged by them.
+    quiet.port.inject(frames[2999]);
+    quiet.receiver.turn(clock.now(), clock);
+    for (int turn = 0; turn < 10; ++turn) {
+        clock.time += settles_after;
+        quiet.receiver.turn(clock.now(), clock);
+        for (unsigned j = 0; j < full; ++j) busy.port.inject(frames[1500 + static_cast<std::size_t>(turn) * full + j]);
+        busy.receiver.turn(clock.now(), clock);
+    }
+    CHECK(busy.tally->reordered_frames == 0);
+    for (int turn = 0; turn < 2; ++turn) {
+        clock.time += settles_after;
+        busy.receiver.turn(clock.now(), clock);
+    }
+    busy.port.inject(frames[2500]);
+    busy.receiver.turn(clock.now(), clock);
+    CHECK(busy.tally->reordered_frames == 1);
+}
