@@ -68,7 +68,8 @@ def test_testbed_page_lists_every_key() -> None:
     assert set(keys) == set(fields) - tables
     for name, row in keys.items():
         assert (row[2] == "required") == fields[name].is_required()
-    assert keys["memory"][2] == f'"{testbed.Tester.model_fields["memory"].default}MB"'
+    assert keys["memory"][2] == f'what the buffers take, at least "{testbed.LEAST_MEMORY_MB}MB"'
+    assert keys["receive_queues"][2] == str(testbed.Tester.model_fields["receive_queues"].default)
     assert keys["hugepages"][2] == str(testbed.Tester.model_fields["hugepages"].default).lower()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.plan import AddressPlan
+from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, find_engine
 
 Document = dict[str, Any]
@@ -64,8 +65,9 @@ def open_ports(
     if dut_macs:
         for side, mac in zip(("left", "right"), dut_macs, strict=True):
             ports[side]["dut_mac"] = mac
+    workers = workers or one_worker()
     return session.request(
-        "open", ports=ports, workers=workers or one_worker(), plan=plan.to_contract(),
+        "open", host={"memory_mb": needed_memory_mb(workers, ports)}, ports=ports, workers=workers, plan=plan.to_contract(),
         frame_size=frame_size or plan.smallest_frame_size, seed=seed,
     )  # fmt: skip
 

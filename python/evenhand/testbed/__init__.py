@@ -2,10 +2,12 @@
 """Testbed: the user's set-up, checked before anything is started."""
 
 from evenhand.testbed.interfaces import HostNetwork, check_device, read_host_network
+from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.model import Testbed, TestbedPort, Tester, check_rate, make_testbed, read_testbed
 from evenhand.testbed.workers import lay_out_workers
 
 __all__ = [
+    "LEAST_MEMORY_MB",
     "HostNetwork",
     "Testbed",
     "TestbedPort",
@@ -14,6 +16,7 @@ __all__ = [
     "check_rate",
     "lay_out_workers",
     "make_testbed",
+    "needed_memory_mb",
     "read_host_network",
     "read_testbed",
 ]

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from evenhand.errors import EvenhandError, RequestError
 from evenhand.plan import AddressPlan, SideName
+from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.workers import lay_out_workers
 from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_line_rate, parse_memory
 
@@ -67,8 +68,10 @@ class Tester(_Table):
 
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
     """Each gets one busy thread. Keep them free of other work."""
-    memory: Memory = 512
-    """Mebibytes. In the file: `"512MB"`."""
+    receive_queues: Annotated[int, Field(ge=1, le=64)] = 1
+    """Of each side. With more than one, each has a CPU of its own, and the port spreads the frames over them."""
+    memory: Memory | None = None
+    """Mebibytes; default: what the buffers take, at least 512. In the file: `"512MB"`."""
     hugepages: bool = False
     extra_eal_arguments: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
@@ -76,6 +79,7 @@ class Tester(_Table):
     def _cpus_differ(self) -> Tester:
         if len(set(self.cpus)) != len(self.cpus):
             raise ValueError(f"cpus {list(self.cpus)} names a CPU twice")
+        lay_out_workers(self.cpus, self.receive_queues)
         return self
 
 
@@ -104,13 +108,17 @@ class Testbed(_Table):
 
     def open_request(self, plan: AddressPlan, *, frame_size: int, seed: int) -> dict[str, Any]:
         """The arguments of the engine's `open`."""
-        host: dict[str, Any] = {"memory_mb": self.tester.memory, "hugepages": self.tester.hugepages}
+        workers = lay_out_workers(self.tester.cpus, self.tester.receive_queues)
+        ports = {side: port.to_contract() for side, port in self.ports.items()}
+        # With hugepages DPDK takes more when it needs more.
+        needed = LEAST_MEMORY_MB if self.tester.hugepages else needed_memory_mb(workers, ports)
+        host: dict[str, Any] = {"memory_mb": self.tester.memory or needed, "hugepages": self.tester.hugepages}
         if self.tester.extra_eal_arguments:
             host["extra_eal_arguments"] = list(self.tester.extra_eal_arguments)
         return {
             "host": host,
-            "ports": {side: port.to_contract() for side, port in self.ports.items()},
-            "workers": lay_out_workers(self.tester.cpus),
+            "ports": ports,
+            "workers": workers,
             "plan": plan.to_contract(),
             "frame_size": frame_size,
             "seed": seed,

@@ -8,34 +8,55 @@ from typing import Any
 
 from evenhand.plan import SideName
 
+_SIDES: tuple[SideName, SideName] = ("left", "right")
 
-def lay_out_workers(cpus: Sequence[int]) -> list[dict[str, Any]]:
+
+def lay_out_workers(cpus: Sequence[int], receive_queues: int = 1) -> list[dict[str, Any]]:
     """The contract's `workers` for these CPUs, the same for both directions.
 
-    One CPU is a whole tester. Two have a port each. With more, each side gets one CPU that receives, the others send
-    one stream each; a CPU left over takes both receivers, and frees two for sending.
+    One CPU is a whole tester. Two have a port each. With more, each side gets one CPU for each of its receive queues, the
+    others send one stream each; with one queue, a CPU left over takes both receivers, and frees two for sending.
+
+    Args:
+        receive_queues: Of each side. More than one want an even number of CPUs, two more than the queues at least.
+
+    Raises:
+        ValueError: The CPUs do not suffice for `receive_queues`, or cannot be the same for both directions.
     """
+    if receive_queues > 1:
+        return _many_queues(cpus, receive_queues)
     if len(cpus) == 1:
-        return [_worker(cpus[0], senders=[("left", 0), ("right", 0)], receivers=["left", "right"])]
+        return [_worker(cpus[0], senders=[("left", 0), ("right", 0)], receivers=[("left", 0), ("right", 0)])]
     if len(cpus) == 2:
-        return [_worker(cpus[0], senders=[("left", 0)], receivers=["left"]), _worker(cpus[1], senders=[("right", 0)], receivers=["right"])]
-    sides: tuple[SideName, SideName] = ("left", "right")
+        return [_worker(cpu, senders=[(side, 0)], receivers=[(side, 0)]) for side, cpu in zip(_SIDES, cpus, strict=True)]
     if len(cpus) % 2:
         *sending, receiving = cpus
-        workers = [_worker(receiving, receivers=list(sides))]
-    else:
-        *sending, left_receiving, right_receiving = cpus
-        workers = [_worker(left_receiving, receivers=["left"]), _worker(right_receiving, receivers=["right"])]
-    half = len(sending) // 2
-    for side, own in zip(sides, (sending[:half], sending[half:]), strict=True):
-        workers += [_worker(cpu, senders=[(side, stream)]) for stream, cpu in enumerate(own)]
-    return sorted(workers, key=lambda worker: cpus.index(worker["cpu"]))
+        return [*_senders(sending), _worker(receiving, receivers=[(side, 0) for side in _SIDES])]
+    return _many_queues(cpus, 1)
 
 
-def _worker(cpu: int, *, senders: Sequence[tuple[SideName, int]] = (), receivers: Sequence[SideName] = ()) -> dict[str, Any]:
+def _many_queues(cpus: Sequence[int], queues: int) -> list[dict[str, Any]]:
+    """The last CPUs receive, a queue each; first those of the left side."""
+    if len(cpus) < 2 * queues + 2:
+        raise ValueError(f"{queues} receive queues a side take {2 * queues} CPUs, and two or more must send; there are {len(cpus)}")
+    if len(cpus) % 2:
+        raise ValueError(f"{len(cpus)} CPUs cannot be shared alike by both directions when each of {2 * queues} receive queues has its own")
+    sending, receiving = cpus[: -2 * queues], cpus[-2 * queues :]
+    numbered = [(side, queue) for side in _SIDES for queue in range(queues)]
+    return [*_senders(sending), *(_worker(cpu, receivers=[queue]) for queue, cpu in zip(numbered, receiving, strict=True))]
+
+
+def _senders(cpus: Sequence[int]) -> list[dict[str, Any]]:
+    """Half of the CPUs for each side, a stream each."""
+    half = len(cpus) // 2
+    numbered = [(side, stream) for side in _SIDES for stream in range(half)]
+    return [_worker(cpu, senders=[stream]) for stream, cpu in zip(numbered, cpus, strict=True)]
+
+
+def _worker(cpu: int, *, senders: Sequence[tuple[SideName, int]] = (), receivers: Sequence[tuple[SideName, int]] = ()) -> dict[str, Any]:
     worker: dict[str, Any] = {"cpu": cpu}
     if senders:
         worker["senders"] = [{"side": side, "stream": stream} for side, stream in senders]
     if receivers:
-        worker["receivers"] = [{"side": side, "queue": 0} for side in receivers]
+        worker["receivers"] = [{"side": side, "queue": queue} for side, queue in receivers]
     return worker

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbed: how much memory the engine's frame buffers take, where the user has not said it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evenhand.plan import SideName
+
+LEAST_MEMORY_MB = 512
+"""Enough for rings of the usual size and up to five streams a side."""
+
+_DEFAULT_RING_FRAMES = 2048
+_LEAST_RECEIVE_BUFFERS = 16383
+_LEAST_TRANSMIT_BUFFERS = 8191
+_BUFFER_KB = 4
+"""Without hugepages no buffer crosses a page, so each takes one."""
+_MARGIN = 1.1
+"""For what is not a buffer. Measured with `net_null`: 2 to 4 % for 1 to 8 streams, 1 to 4 queues, rings of 2048 to 16384."""
+
+
+def needed_memory_mb(workers: Sequence[Mapping[str, Any]], ports: Mapping[SideName, Mapping[str, Any]]) -> int:
+    """Mebibytes for these workers and ports of the contract's `open`, without hugepages: at least 512.
+
+    A port has a pool of buffers for all its receive queues, and one for each stream, as in `engine/port/dpdk_port.cpp`.
+    """
+    buffers = 0
+    for side, port in ports.items():
+        streams = sum(sender["side"] == side for worker in workers for sender in worker.get("senders", ()))
+        queues = sum(receiver["side"] == side for worker in workers for receiver in worker.get("receivers", ()))
+        buffers += max(_LEAST_RECEIVE_BUFFERS, 4 * queues * port.get("receive_ring_frames", _DEFAULT_RING_FRAMES))
+        buffers += streams * max(_LEAST_TRANSMIT_BUFFERS, 2 * port.get("transmit_ring_frames", _DEFAULT_RING_FRAMES))
+    return max(LEAST_MEMORY_MB, int(buffers * _BUFFER_KB * _MARGIN) // 1024 + 1)
