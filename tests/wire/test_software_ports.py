@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.utils import rdpcap
+from captures import sent_frames, without_time
 from wire_session import NOBODY, QUIET_FPS, cpus, engine, memif_cable, one_worker, open_ports, run_trial
 
 from evenhand.errors import HostError, RequestError
@@ -21,8 +21,6 @@ pytestmark = pytest.mark.wire
 BOTH_PLANS = pytest.mark.parametrize(
     "plan", [gateway_v4(), gateway_v6(), gateway_v4(1), gateway_v6((1, 3))], ids=lambda p: f"{p.name}-{p.pairs}"
 )
-TAG_AT = {4: 42, 6: 62}
-UDP_CHECKSUM_AT = {4: 40, 6: 60}
 
 
 @BOTH_PLANS
@@ -69,35 +67,10 @@ def test_the_wire_holds_what_plan_frames_shows(plan: AddressPlan, tmp_path: Path
             "frames", plan=plan.to_contract(), frame_size=100, seed=77, direction="forward", count=QUIET_FPS // 10, trial=9,
             source_mac=opened["left"]["mac"], destination_mac=NOBODY[0],
         )["frames"]  # fmt: skip
-    sent = [bytes(packet) for packet in rdpcap(str(capture))]
-    sent = [frame for frame in sent if frame[TAG_AT[plan.ip_version] :][:3] == b"\xe5\xe4\x01"]
+    sent = sent_frames(capture, plan.ip_version)
     assert len(sent) == len(preview)
     for frame, shown in zip(sent, preview, strict=True):
-        assert _without_time(frame, plan.ip_version) == _without_time(bytes.fromhex(shown["octets"]), plan.ip_version)
-
-
-def test_two_streams_send_the_frames_of_one(tmp_path: Path) -> None:
-    """D3: a direction split over two queues sends the same frames, each once."""
-    plan = gateway_v4()
-    queues = [tmp_path / f"queue{i}.pcap" for i in range(2)]
-    workers = one_worker()
-    workers[0]["senders"].append({"side": "left", "stream": 1})
-    with engine() as session:
-        opened = open_ports(
-            session, plan, ",".join(["net_pcap0", *[f"tx_pcap={q}" for q in queues]]), f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}",
-            workers=workers,
-        )  # fmt: skip
-        run_trial(session, trial=3, directions=["forward"], duration_s=0.1)
-        session.request("close")
-        preview = session.request(
-            "frames", plan=plan.to_contract(), frame_size=64, seed=1, direction="forward", count=QUIET_FPS // 10, trial=3, streams=2,
-            source_mac=opened["left"]["mac"], destination_mac=NOBODY[0],
-        )["frames"]  # fmt: skip
-    by_stream = [[bytes(p) for p in rdpcap(str(q))] for q in queues]
-    by_stream = [[f for f in frames if f[42:45] == b"\xe5\xe4\x01"] for frames in by_stream]
-    for stream, frames in enumerate(by_stream):
-        shown = [bytes.fromhex(f["octets"]) for f in preview if f["stream"] == stream]
-        assert [_without_time(f, 4) for f in frames] == [_without_time(f, 4) for f in shown]
+        assert without_time(frame, plan.ip_version) == without_time(bytes.fromhex(shown["octets"]), plan.ip_version)
 
 
 @pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")
@@ -265,19 +238,3 @@ def test_the_end_of_stdin_ends_a_trial_and_the_engine(tmp_path: Path) -> None:
         assert session._process.wait(20) == 0
         runner.join(20)
     assert results[0]["reasons"][0]["code"] == "stopped"
-
-
-def _without_time(frame: bytes, version: int) -> bytes:
-    """The frame but for send time and UDP checksum; the checksum is looked at: with it the sum must come out right."""
-    addresses = 26 if version == 4 else 22
-    udp = UDP_CHECKSUM_AT[version] - 6
-    segment = frame[addresses:] + (b"\0" if len(frame) % 2 else b"")
-    total = sum(int.from_bytes(segment[i : i + 2], "big") for i in range(0, len(segment), 2)) + 17 + len(frame) - udp
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    assert total == 0xFFFF
-    octets = bytearray(frame)
-    octets[UDP_CHECKSUM_AT[version] : UDP_CHECKSUM_AT[version] + 2] = b"\0\0"
-    time_at = TAG_AT[version] + 12
-    octets[time_at : time_at + 6] = bytes(6)
-    return bytes(octets)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that net_pcap ports have written, and what of them can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from scapy.utils import rdpcap
+
+TAG_AT = {4: 42, 6: 62}
+UDP_CHECKSUM_AT = {4: 40, 6: 60}
+MAGIC = b"\xe5\xe4\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """What the 18 octets of the tag say; docs/reference/frame.md."""
+
+    reverse: bool
+    stream: int
+    sequence: int
+    time_ticks: int
+    """When the frame was built, low 48 bits."""
+
+
+def sent_frames(capture: Path, version: int) -> list[bytes]:
+    """The test frames of a capture in their order, without questions to neighbours."""
+    at = TAG_AT[version]
+    return [frame for frame in map(bytes, rdpcap(str(capture))) if frame[at : at + 3] == MAGIC]
+
+
+def tag_of(frame: bytes, version: int) -> Tag:
+    tag = frame[TAG_AT[version] :]
+    return Tag(
+        reverse=bool(tag[5] & 0x80),
+        stream=tag[5] & 0x7F,
+        sequence=int.from_bytes(tag[6:12]),
+        time_ticks=int.from_bytes(tag[12:18]),
+    )
+
+
+def without_time(frame: bytes, version: int) -> bytes:
+    """The frame but for send time and UDP checksum; the checksum is looked at: with it the sum must come out right."""
+    addresses = 26 if version == 4 else 22
+    udp = UDP_CHECKSUM_AT[version] - 6
+    segment = frame[addresses:] + (b"\0" if len(frame) % 2 else b"")
+    total = sum(int.from_bytes(segment[i : i + 2], "big") for i in range(0, len(segment), 2)) + 17 + len(frame) - udp
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    assert total == 0xFFFF
+    octets = bytearray(frame)
+    octets[UDP_CHECKSUM_AT[version] : UDP_CHECKSUM_AT[version] + 2] = b"\0\0"
+    time_at = TAG_AT[version] + 12
+    octets[time_at : time_at + 6] = bytes(6)
+    return bytes(octets)
