@@ -107,6 +107,25 @@ def test_validity_page_quotes_the_limits() -> None:
     assert f"overdue after {demo.OVERDUE_AFTER_US:g} us instead of {limits.overdue_after_us:g} us" in text
 
 
+def test_streams_page_quotes_the_time_in_which_order_settles() -> None:
+    """R2544-06: whoever reads a count of several queues must know what it leaves out."""
+    (settles_us,) = re.findall(r"order_settles_us = (\d+);", read("engine/run/trial.cpp"))
+    text = " ".join(read("docs/explanation/streams-and-queues.md").split())
+    assert f"at least {settles_us} us later finds its own queue empty" in text
+    assert f"by more than {3 * int(settles_us)} us, it is counted" in text
+    assert f"within {settles_us} us cannot be seen" in read("docs/how-to/use-several-cores.md")
+
+
+def test_several_cores_page_says_where_each_cpu_goes() -> None:
+    page = "docs/how-to/use-several-cores.md"
+    (block,) = blocks("toml", document=page)
+    tester = testbed.make_testbed(tomllib.loads(block.text), where=page).tester
+    workers = {worker["cpu"]: worker for worker in testbed.lay_out_workers(tester.cpus, tester.receive_queues)}
+    assert [workers[cpu]["senders"][0]["side"] for cpu in (2, 3, 4, 5)] == ["left", "left", "right", "right"]
+    assert [workers[cpu]["receivers"][0]["side"] for cpu in (6, 7, 8, 9)] == ["left", "left", "right", "right"]
+    assert sum("senders" in worker for worker in testbed.lay_out_workers(tester.cpus)) == 2 * 3
+
+
 def test_defaults_of_a_search_are_those_of_the_code() -> None:
     """R2544-18, R2544-20."""
     goal, waits, text = ThroughputGoal(max_fps=1), Waits(), " ".join(read("docs/how-to/test-a-router.md").split())
