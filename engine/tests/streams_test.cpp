@@ -41,7 +41,7 @@ struct Queue {
 
     MemoryPort port;
     plan::AddressPlan plan = tests::gateway_v4();
-    neighbor::Responder responder{right_mac, plan.right.gateway, plan.right.dut_address};
+    neighbor::Responder responder{right_mac, plan.right.gateway.value(), plan.right.dut_address};
     run::Receiver<MemoryPort, neighbor::Responder> receiver;
     std::unique_ptr<tally::ReceiverTally> tally = std::make_unique<tally::ReceiverTally>();
 };
