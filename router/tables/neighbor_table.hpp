@@ -2,6 +2,8 @@
 // Tables: the MAC addresses of next hops, really asked for. One state machine for ARP and neighbour discovery, after RFC 4861, 7.3.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
