@@ -9,7 +9,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # WERROR=1 makes warnings errors in build folders that are set up from then on (CI does).
 MESON_SETUP := meson setup $(if $(WERROR),--werror)
 # Not optimized and with few debug symbols: g++ takes minutes to optimize the sanitized JSON code.
-SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args=-g1
+SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args=-g1 -Ddpdk=enabled
 
 .PHONY: help deps build build-asan test lint format bench demo docs clean
 
@@ -32,8 +32,10 @@ build-asan: deps build-asan/build.ninja
 	@ninja -C build-asan
 
 # A debug build keeps the assertions. The engine itself is not in it, the C++ tests are.
-build-asan/build.ninja: | deps
-	$(MESON_SETUP) build-asan $(SANITIZED)
+# A folder of an older Makefile has other options: it is set up anew.
+build-asan/build.ninja: Makefile | deps
+	$(MESON_SETUP) $(if $(wildcard $@),--reconfigure) build-asan $(SANITIZED)
+	@touch $@
 
 test: build build-asan  ## run all tests: C++, C++ under sanitizers, Python
 	@$(PYTHON) tools/run_tests.py

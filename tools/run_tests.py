@@ -74,9 +74,9 @@ def read_pytest(name: str, report: Path, exit_code: int) -> Outcome:
     return judged(name, max(tests - failures - errors - skipped, 0), failures + errors, skipped, exit_code)
 
 
-def run_cpp_tests(name: str, build: str) -> Outcome:
-    """The C++ tests of one build folder."""
-    program = ROOT / build / "engine" / "tests" / "evenhand-engine-tests"
+def run_cpp_tests(name: str, build: str, of: str) -> Outcome:
+    """The C++ tests of the engine or of the router, from one build folder."""
+    program = ROOT / build / of / "tests" / f"evenhand-{of}-tests"
     output: list[str] = []
     # Undefined behaviour is only printed otherwise, and the tests go on.
     environment = {**os.environ, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_stack_use_after_return=1"}
@@ -109,8 +109,10 @@ def main() -> int:
     start = time.monotonic()
     outcomes = []
     for name, run in {
-        "C++ tests": lambda name: run_cpp_tests(name, "build"),
-        "C++ tests under sanitizers": lambda name: run_cpp_tests(name, "build-asan"),
+        "C++ tests": lambda name: run_cpp_tests(name, "build", "engine"),
+        "C++ tests of the router": lambda name: run_cpp_tests(name, "build", "router"),
+        "C++ tests under sanitizers": lambda name: run_cpp_tests(name, "build-asan", "engine"),
+        "C++ tests of the router under sanitizers": lambda name: run_cpp_tests(name, "build-asan", "router"),
         "Python tests": run_python_tests,
     }.items():
         print(f"\n== {name}", flush=True)
