@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,7 @@ from wire_session import NOBODY, Document, cpus, engine, memif_cable, one_worker
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.testbed import needed_memory_mb
-from evenhand.trial import TrialResult
+from evenhand.trial import TrialResult, find_engine
 
 pytestmark = pytest.mark.wire
 TWO_CORES = pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")
@@ -114,6 +118,24 @@ def test_two_cores_receive_on_two_queues_what_two_cores_send(plan: AddressPlan, 
             assert direction[f"{count}_frames"] == 0, count
 
 
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace")
+@TWO_CORES
+@PLANS
+def test_frames_that_a_hash_spreads_over_two_cores_are_in_order(plan: AddressPlan) -> None:
+    """R2544-06, R2544-07: the kernel hands each flow to one of two sockets (PACKET_FANOUT), as a NIC does with its queues.
+
+    Each core sees every second number or so of either stream, whenever it happens to look: nothing of that is disorder.
+    """
+    with veth_cable() as namespace, engine(["ip", "netns", "exec", namespace, find_engine()]) as session:
+        devices = [f"net_af_packet_{side},iface={side},qpairs=2,framecnt=4096" for side in ("left", "right")]
+        open_ports(session, plan, *devices, workers=two_workers(receive_queues=2))
+        document = run_trial(session)
+    for direction in document["directions"].values():
+        assert direction["received_frames"] == direction["offered_frames"] == direction["intended_frames"]
+        assert direction["duplicated_frames"] == direction["reordered_frames"] == 0
+
+
 @pytest.mark.parametrize(("streams", "queues", "ring_frames"), [(8, 1, 2048), (1, 4, 2048), (2, 3, 8192)])
 def test_buffers_of_many_queues_fit_into_the_memory_that_is_asked_for(streams: int, queues: int, ring_frames: int) -> None:
     """A testbed that says nothing of memory opens, however many CPUs it names."""
@@ -128,6 +150,25 @@ def test_buffers_of_many_queues_fit_into_the_memory_that_is_asked_for(streams: i
         )
         document = run_trial(session, rate_fps=1000, duration_s=0.1)
     assert document["directions"]["forward"]["offered_frames"] == 100
+
+
+@contextmanager
+def veth_cable() -> Iterator[str]:
+    """A namespace in which two interfaces, `left` and `right`, are joined and silent."""
+    name = f"evenhand-streams-{os.getpid()}"
+
+    def ip(*words: str) -> None:
+        subprocess.run(["ip", *words], check=True, timeout=20)
+
+    ip("netns", "add", name)
+    try:
+        ip("-n", name, "link", "add", "left", "type", "veth", "peer", "name", "right")
+        for side in ("left", "right"):
+            ip("netns", "exec", name, "sysctl", "-qw", f"net.ipv6.conf.{side}.disable_ipv6=1")
+            ip("-n", name, "link", "set", side, "up")
+        yield name
+    finally:
+        ip("netns", "del", name)
 
 
 def _after_slot(tag: Tag, first: Tag, slot_ticks: float) -> float:
