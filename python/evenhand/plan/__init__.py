@@ -6,6 +6,7 @@ from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, N
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import Counts, Topology
 from evenhand.plan.validate import check_plan
+from evenhand.plan.warnings import plan_warnings
 
 __all__ = [
     "BENCHMARKING_BLOCK",
@@ -27,4 +28,5 @@ __all__ = [
     "gateway_v4",
     "gateway_v6",
     "make_plan",
+    "plan_warnings",
 ]
