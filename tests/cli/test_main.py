@@ -22,6 +22,7 @@ VERBS = [
     ("trial",),
     ("plan", "show"),
     ("plan", "frames"),
+    ("dut", "setup"),
     ("lab", "up"),
     ("lab", "down"),
     ("lab", "status"),

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, make_plan
+from evenhand.plan import AddressPlan, make_plan, plan_warnings
 from evenhand.units import parse_size
 
 MAX_FRAME_SIZE = 1518
@@ -24,6 +24,9 @@ MAX_SEED = 2**64 - 1
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
 HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="N|N,M", help="Hosts per side, or left,right. Default: the maximum.")]
+NetworksOption = Annotated[
+    str | None, typer.Option("--networks", metavar="N|N,M", help="Networks per side, or left,right. Default: the maximum of the plan.")
+]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Same seed, same frames.")]
 FrameSizeOption = Annotated[
     str | None, typer.Option("--frame-size", metavar="OCTETS", help="With FCS; IPv4 from 64, IPv6 from 84. Default: the smallest.")
@@ -46,18 +49,24 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
     return run or next(file for n in count(1) if not (file := Path(f"{stem}{'' if n == 1 else f'-{n}'}.evenhand")).exists())
 
 
-def read_plan(name: str, hosts: str | None) -> AddressPlan:
-    """The named plan with `--hosts N` or `--hosts N,M`. PlanError or RequestError if there is none."""
-    return make_plan(name, parse_hosts(hosts))
+def read_plan(name: str, hosts: str | None, networks: str | None = None) -> AddressPlan:
+    """The named plan with `--hosts N` or `--hosts N,M`, and likewise `--networks`. PlanError or RequestError if there is none."""
+    return make_plan(name, parse_counts(hosts, "hosts"), networks=parse_counts(networks, "networks"))
 
 
-def parse_hosts(text: str | None) -> int | tuple[int, int] | None:
+def warn_about(plan: AddressPlan) -> None:
+    """Say on stderr what of the plan may spoil a result (SEED-06)."""
+    for warning in plan_warnings(plan):
+        err().print(f"Warning: {warning}", markup=False, soft_wrap=True)
+
+
+def parse_counts(text: str | None, what: str) -> int | tuple[int, int] | None:
     """`1000`, or `1000,1` for left and right."""
     if text is None:
         return None
     parts = text.split(",")
     if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
-        raise RequestError(f"{text!r} is not a number of hosts", where="--hosts", next_step="Write 1000, or 1000,1 for left and right.")
+        raise RequestError(f"{text!r} is not a number of {what}", where=f"--{what}", next_step="Write 10, or 10,1 for left and right.")
     numbers = [int(part) for part in parts]
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 

@@ -13,7 +13,7 @@ import typer
 from typer.rich_utils import rich_format_error
 
 import evenhand
-from evenhand.cli import demo, lab, plan, predict, throughput, trial
+from evenhand.cli import demo, dut, lab, plan, predict, throughput, trial
 from evenhand.cli.common import err
 from evenhand.errors import EvenhandError, RequestError
 
@@ -29,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(plan.app, name="plan")
+app.add_typer(dut.app, name="dut")
 app.add_typer(lab.app, name="lab")
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("predict", epilog=predict.EXAMPLE)(predict.predict)

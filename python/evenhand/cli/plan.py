@@ -26,6 +26,7 @@ from evenhand.cli.common import (
     err,
     out,
     read_plan,
+    warn_about,
     write_json,
 )
 from evenhand.errors import HostError, RequestError
@@ -52,6 +53,7 @@ class FrameFormat(StrEnum):
 def show(name: NameArgument, hosts: HostsOption = None, json_output: JsonOption = False) -> None:
     """Show addresses, routes and ports of a plan."""
     plan = read_plan(name, hosts)
+    warn_about(plan)
     if json_output:
         write_json(describe_plan(plan))
         return

@@ -25,6 +25,7 @@ from evenhand.cli.common import (
     out,
     read_plan,
     run_file,
+    warn_about,
     write_json,
 )
 from evenhand.cli.setup import Setup, choose_maximum, engine_versions, open_tester, read_setup
@@ -78,6 +79,7 @@ def throughput(
 ) -> None:
     """Find the throughput by binary search (RFC 2544 section 26.1); loads are per direction."""
     address_plan = read_plan(plan, hosts)
+    warn_about(address_plan)
     size, note = choose_frame_size(address_plan, frame_size)
     maximum_fps = None if maximum_rate is None else parse_rate(maximum_rate, where="--maximum-rate")
     chosen_waits = read_waits(

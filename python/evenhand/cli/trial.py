@@ -21,6 +21,7 @@ from evenhand.cli.common import (
     err,
     out,
     read_plan,
+    warn_about,
     write_json,
 )
 from evenhand.cli.setup import choose_maximum, engine_versions, open_tester, read_setup
@@ -61,6 +62,7 @@ def trial(
 ) -> None:
     """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code 0."""
     address_plan = read_plan(plan, hosts)
+    warn_about(address_plan)
     size, note = choose_frame_size(address_plan, frame_size)
     rate_fps = parse_rate(rate, where="--rate")
     duration_s = parse_duration(duration, where="--duration")

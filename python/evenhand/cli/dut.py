@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand dut`: what the DUT has to be told. Prints; touches no device."""
+
+from __future__ import annotations
+
+import re
+import sys
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.common import HostsOption, JsonOption, NetworksOption, read_plan, warn_about, write_json
+from evenhand.cli.plan import NameArgument
+from evenhand.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, describe_setup
+from evenhand.errors import RequestError
+
+app = typer.Typer(help="Tell how a DUT is set up for a plan.", no_args_is_help=True)
+
+_INTERFACE = re.compile(r"[A-Za-z][A-Za-z0-9._/:-]*")
+
+
+class System(StrEnum):
+    """Operating systems of DUTs."""
+
+    LINUX = "linux"
+    OPENBSD = "openbsd"
+    FREEBSD = "freebsd"
+    VPP = "vpp"
+    CISCO_IOS = "cisco-ios"
+    JUNOS = "junos"
+
+
+class Hash(StrEnum):
+    """What the DUT shares its load by."""
+
+    TYPE1 = "type1"
+    TYPE2 = "type2"
+
+
+@app.command(
+    "setup", epilog="Example: evenhand dut setup gateway-v4 --os linux --left eth1 --right eth2 --hash type1 | ssh root@router sh -e"
+)
+def setup(
+    name: NameArgument,
+    system: Annotated[System, typer.Option("--os", metavar="|".join(System), help="Of the DUT.")],
+    left: Annotated[str | None, typer.Option("--left", metavar="IF", help="The DUT's interface to the tester's left port.")] = None,
+    right: Annotated[str | None, typer.Option("--right", metavar="IF", help="The DUT's interface to the tester's right port.")] = None,
+    hosts: HostsOption = None,
+    networks: NetworksOption = None,
+    rss: Annotated[
+        Hash | None,
+        typer.Option(
+            "--hash",
+            metavar="type1|type2",
+            help="Hash of the DUT's NICs: addresses, or addresses and UDP ports (Linux). Default: left as it is.",
+        ),
+    ] = None,
+    static_neighbors: Annotated[
+        str | None,
+        typer.Option(
+            "--static-neighbors",
+            metavar="MAC,MAC",
+            help="MACs of the tester's left and right port, for a DUT that must not resolve its neighbours.",
+        ),
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Print what takes the set-up back, in reverse order.")] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Print the commands that set up a DUT for a plan: addresses, routes, forwarding, neighbour limits, hash. Runs none of them."""
+    plan = read_plan(name, hosts, networks)
+    chosen = OPERATING_SYSTEMS[system]
+    hash_types: dict[Hash | None, HashType | None] = {None: None, Hash.TYPE1: "type1", Hash.TYPE2: "type2"}
+    script = DutScript(
+        setup=describe_setup(
+            plan,
+            left=_check_interface(left, "left", chosen),
+            right=_check_interface(right, "right", chosen),
+            hash_type=hash_types[rss],
+            gateway_macs=_split_macs(static_neighbors),
+        ),
+        system=chosen,
+        is_undo=undo,
+    )
+    if not undo:
+        warn_about(plan)
+    if json_output:
+        write_json(_describe(script, str(system)))
+    else:
+        sys.stdout.write(script.text())
+
+
+def _check_interface(name: str | None, side: str, system: OperatingSystem) -> str:
+    """A name that could be one. There is no default: commands for a guessed interface may cut the DUT off."""
+    option, example = f"--{side}", system.interfaces[side == "right"]
+    if name is None:
+        raise RequestError(
+            f"which interface of the DUT is the {side} one?",
+            where=option,
+            next_step=f"Name it as the DUT does; under {system.title} that looks like {option} {example}.",
+        )
+    if not _INTERFACE.fullmatch(name) or len(name) > system.longest_interface:
+        raise RequestError(
+            f"{name!r} is no name of an interface under {system.title}",
+            where=option,
+            next_step=f"Up to {system.longest_interface} letters, digits and ._/:-, a letter first, such as {example}.",
+        )
+    return name
+
+
+def _split_macs(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    left, comma, right = text.partition(",")
+    if not comma or "," in right:
+        raise RequestError(
+            f"{text!r} is not two MACs",
+            where="--static-neighbors",
+            next_step="Write those of the tester's ports, left and right: 02:00:00:00:00:01,02:00:00:00:00:02.",
+        )
+    return left, right
+
+
+def _describe(script: DutScript, system: str) -> dict[str, Any]:
+    setup = script.setup
+    return {
+        "plan": setup.plan.name,
+        "os": system,
+        "is_undo": script.is_undo,
+        "left": setup.links[0].interface,
+        "right": setup.links[1].interface,
+        "hash": setup.hash_type,
+        "dut_neighbors": setup.neighbor_entries,
+        "warnings": script.warnings,
+        "notes": script.notes(),
+        "commands": [{"command": c.command, "purpose": c.purpose} for c in script.commands()],
+    }

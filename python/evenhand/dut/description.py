@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has to be set up on a DUT, made from an address plan. Knows no operating system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from evenhand.errors import RequestError
+from evenhand.plan import Address, AddressPlan, Interface, Network, PlanSide
+
+HashType = Literal["type1", "type2"]
+"""What the DUT spreads frames over its cores by: addresses (type 1), or addresses and UDP ports (type 2)."""
+
+MOST_STATIC_NEIGHBORS = 131_072
+"""Of both sides: all hosts of a direct plan with one network. More would be a script of gigabytes."""
+
+_MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DutLink:
+    """One interface of the DUT and all that belongs to it."""
+
+    interface: str
+    side: PlanSide
+    gateway_mac: str | None
+    """Of the tester's port; None if the DUT resolves its neighbours."""
+
+    @property
+    def addresses(self) -> tuple[Interface, ...]:
+        return self.side.dut
+
+    @property
+    def next_hop(self) -> Address | None:
+        """Of every route; a plain address, without prefix length (SEED-17)."""
+        return None if self.side.gateway is None else self.side.gateway.ip
+
+    @property
+    def routes(self) -> tuple[Network, ...]:
+        return self.side.routes
+
+    def static_neighbors(self) -> Iterator[tuple[Address, str]]:
+        """Address and MAC of every neighbour that the DUT must not resolve: the gateway, or each host on the link."""
+        if self.gateway_mac is None:
+            return
+        if self.next_hop is not None:
+            yield self.next_hop, self.gateway_mac
+            return
+        hosts = self.side.hosts
+        for network in range(hosts.network_count):
+            for host in range(hosts.count):
+                yield hosts.address(host, network), self.gateway_mac
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DutSetup:
+    """Interfaces, routes, neighbours and hash of a DUT for one plan (SEED-23). Checked by `describe_setup`."""
+
+    plan: AddressPlan
+    links: tuple[DutLink, DutLink]
+    """Left and right."""
+    hash_type: HashType | None
+    """None: as the DUT has it (SEED-07)."""
+
+    @property
+    def neighbor_entries(self) -> int:
+        """Entries of the DUT's neighbour table, which all its interfaces share."""
+        return sum(link.side.dut_neighbors for link in self.links)
+
+    @property
+    def has_static_neighbors(self) -> bool:
+        return self.links[0].gateway_mac is not None
+
+
+def describe_setup(
+    plan: AddressPlan,
+    *,
+    left: str,
+    right: str,
+    hash_type: HashType | None = None,
+    gateway_macs: tuple[str, str] | None = None,
+) -> DutSetup:
+    """What the DUT needs for this plan.
+
+    Args:
+        left: Name of the DUT's left interface; `right` likewise.
+        hash_type: None to leave the hash alone.
+        gateway_macs: MACs of the tester's left and right port, for static neighbours; None if the DUT resolves them (R5180-07).
+
+    Raises:
+        RequestError: Both interfaces are one, a MAC that no port can have, or more static neighbours than a script can hold.
+    """
+    if left == right:
+        raise RequestError(f"{left!r} is both interfaces of the DUT", where="--left, --right", next_step="Name two interfaces.")
+    macs = (None, None) if gateway_macs is None else (_check_mac(gateway_macs[0]), _check_mac(gateway_macs[1]))
+    setup = DutSetup(
+        plan=plan,
+        links=(
+            DutLink(interface=left, side=plan.left, gateway_mac=macs[0]),
+            DutLink(interface=right, side=plan.right, gateway_mac=macs[1]),
+        ),
+        hash_type=hash_type,
+    )
+    if setup.has_static_neighbors and setup.neighbor_entries > MOST_STATIC_NEIGHBORS:
+        raise RequestError(
+            f"{setup.neighbor_entries:,} static neighbours: a script holds up to {MOST_STATIC_NEIGHBORS:,}",
+            where="--static-neighbors",
+            next_step="Use fewer with --hosts or --networks, or a gateway plan, which needs two.",
+        )
+    return setup
+
+
+def _check_mac(text: str) -> str:
+    mac = text.strip().lower()
+    if not _MAC.fullmatch(mac) or int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00":
+        raise RequestError(
+            f"{text!r} is no MAC of a port",
+            where="--static-neighbors",
+            next_step="Write the MACs of the tester's ports, left and right: 02:00:00:00:00:01,02:00:00:00:00:02.",
+        )
+    return mac

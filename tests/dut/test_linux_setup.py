@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Linux set-up, run for real: a network namespace gets exactly what the plan says, and `--undo` leaves what was there before."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.plan import AddressPlan, make_plan
+from tests.cli.running import Ended
+
+Run = Callable[..., Ended]
+
+MACS = {"left0": "02:00:00:00:00:01", "right0": "02:00:00:00:00:02"}
+
+# A namespace's own neighbour limits do not exist (the kernel has one table for all), and those of this machine must not change: files
+# take their place, which sysctl reads and writes like the others. /run is the namespace's own too.
+WALK = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs none /run
+for v in 4 6; do
+    mount -t tmpfs none /proc/sys/net/ipv$v/neigh
+    mkdir /proc/sys/net/ipv$v/neigh/default
+    for limit in 1:128 2:512 3:1024; do echo "${limit#*:}" > /proc/sys/net/ipv$v/neigh/default/gc_thresh${limit%%:*}; done
+done
+for side in left right; do
+    ip link add ${side}0 type veth peer name tester-$side
+    ip link set tester-$side up
+    echo 1 > /proc/sys/net/ipv6/conf/${side}0/addr_gen_mode
+done
+ip link set $2 up
+state() {
+    ip -j address > "$1/address.json"
+    ip -4 -j route > "$1/route4.json"
+    ip -6 -j route > "$1/route6.json"
+    ip -j neighbor > "$1/neighbor.json"
+    sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding net.ipv4.neigh.default net.ipv6.neigh.default > "$1/sysctl"
+    ls /run > "$1/run"
+}
+cd "$1"
+state before
+for turn in 1 2; do
+    sh -e < setup.sh > setup.out
+    state during
+    sh -e < undo.sh > undo.out
+    state after$turn
+done
+"""
+
+
+class Walk:
+    """The state of the namespace before the set-up, during the second one, and each time after it was taken back."""
+
+    def __init__(self, folder: Path) -> None:
+        self.before, self.during = _State(folder / "before"), _State(folder / "during")
+        self.after = [_State(folder / f"after{turn}").compared() for turn in (1, 2)]
+
+
+class _State:
+    def __init__(self, folder: Path) -> None:
+        def read(name: str) -> Any:
+            return json.loads((folder / name).read_text() or "[]")
+
+        self.links = {link["ifname"]: link for link in read("address.json")}
+        self.routes = read("route4.json") + read("route6.json")
+        self.neighbors = {(n["dst"], n["dev"], n.get("lladdr")) for n in read("neighbor.json") if "PERMANENT" in n["state"]}
+        self.sysctls = dict(line.split(" = ") for line in (folder / "sysctl").read_text().splitlines())
+        self.kept = (folder / "run").read_text().split()
+
+    def addresses(self, name: str) -> set[str]:
+        """Without link-local ones, which the kernel makes and takes with the state of the link."""
+        return {f"{a['local']}/{a['prefixlen']}" for a in self.links[name]["addr_info"] if a["scope"] != "link"}
+
+    def is_up(self, name: str) -> bool:
+        return "UP" in self.links[name]["flags"]
+
+    @property
+    def static_routes(self) -> set[tuple[str, str, str]]:
+        return {(r["dst"], r["gateway"], r["dev"]) for r in self.routes if "gateway" in r}
+
+    def compared(self) -> dict[str, object]:
+        """All that must be again as it was."""
+        return {
+            "addresses": {name: self.addresses(name) for name in self.links},
+            "up": {name: self.is_up(name) for name in self.links},
+            "routes": sorted((r["dst"], r.get("gateway", ""), r["dev"]) for r in self.routes if not r["dst"].startswith("fe80")),
+            "neighbors": self.neighbors,
+            "sysctls": self.sysctls,
+            "kept": self.kept,
+        }
+
+
+@pytest.fixture
+def walk(dut_setup: Run, tmp_path: Path) -> Callable[..., Walk]:
+    """Set up and take back twice in a fresh namespace, in which one of the interfaces is up from the start."""
+
+    def run(plan: str, *options: str, up: str = "left0") -> Walk:
+        for name, undo in (("setup.sh", ()), ("undo.sh", ("--undo",))):
+            printed = dut_setup(plan, "--os", "linux", "--left", "left0", "--right", "right0", *options, *undo)
+            assert printed.code == 0, printed.err
+            (tmp_path / name).write_text(printed.out)
+        for name in ("before", "during", "after1", "after2"):
+            (tmp_path / name).mkdir()
+        ended = subprocess.run(
+            ["unshare", "--net", "--mount", "sh", "-c", WALK, "sh", str(tmp_path), up], capture_output=True, text=True, timeout=120
+        )
+        assert ended.returncode == 0, ended.stderr
+        return Walk(tmp_path)
+
+    return run
+
+
+CASES = [
+    ("gateway-v4", None, None),
+    ("gateway-v6", None, None),
+    ("direct-v4-net24", None, None),
+    ("nets-v4-gateway", None, 5),
+    ("nets-v4-multi-host", 20, 5),
+    ("nets-v6-gateway", None, 3),
+    ("direct-v6", 3000, None),
+]
+
+
+def _options(hosts: int | None, networks: int | None) -> list[str]:
+    return [*(["--hosts", str(hosts)] if hosts else []), *(["--networks", str(networks)] if networks else [])]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("name", "hosts", "networks"), CASES, ids=[case[0] for case in CASES])
+def test_the_namespace_has_the_plans_state_and_then_the_one_before(
+    walk: Callable[..., Walk], name: str, hosts: int | None, networks: int | None
+) -> None:
+    """SEED-14, SEED-17, SEED-23, SEED-31, SEED-36: addresses, routes, forwarding and limits, no more and no less; all taken back."""
+    plan = make_plan(name, hosts, networks=networks)
+    state = walk(name, *_options(hosts, networks))
+    wanted: set[tuple[str, str, str]] = set()
+    for side, interface in zip(plan.sides, ("left0", "right0"), strict=True):
+        assert state.during.addresses(interface) == {str(address) for address in side.dut}
+        assert state.during.is_up(interface)
+        if side.gateway is not None:
+            wanted |= {(str(route), str(side.gateway.ip), interface) for route in side.routes}
+    assert state.during.static_routes == wanted
+    assert not any("tentative" in a for link in ("left0", "right0") for a in state.during.links[link]["addr_info"] if a["scope"] != "link")
+    _check_sysctls(plan, state)
+    assert state.during.neighbors == set()
+    assert state.after == [state.before.compared()] * 2
+    assert state.before.is_up("left0")
+    assert not state.before.is_up("right0")
+
+
+def _check_sysctls(plan: AddressPlan, state: Walk) -> None:
+    changed = {name: value for name, value in state.during.sysctls.items() if state.before.sysctls[name] != value}
+    forwarding = "net.ipv4.ip_forward" if plan.ip_version == 4 else "net.ipv6.conf.all.forwarding"
+    assert changed.pop(forwarding) == "1"
+    entries = sum(side.dut_neighbors for side in plan.sides)
+    limits = {f"net.ipv{plan.ip_version}.neigh.default.gc_thresh{n}": str(d + entries) for n, d in enumerate((128, 512, 1024), 1)}
+    assert changed == (limits if plan.is_direct else {})
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
+def test_static_neighbours_of_gateways(walk: Callable[..., Walk], name: str) -> None:
+    """R5180-07: the DUT has nothing to resolve."""
+    plan = make_plan(name)
+    state = walk(name, "--static-neighbors", ",".join(MACS.values()), up="right0")
+    wanted = {(str(s.gateway.ip), i, MACS[i]) for s, i in zip(plan.sides, MACS, strict=True) if s.gateway is not None}
+    assert state.during.neighbors == wanted
+    assert state.after == [state.before.compared()] * 2
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("name", "networks"), [("direct-v4-net24", None), ("direct-v6", None), ("nets-v4-multi-host", 2)])
+def test_static_neighbours_of_every_direct_host(walk: Callable[..., Walk], name: str, networks: int | None) -> None:
+    """R5180-07, SEED-31: every host of every network, with the MAC of its side."""
+    plan = make_plan(name, 100, networks=networks)
+    state = walk(name, *_options(100, networks), "--static-neighbors", ",".join(MACS.values()))
+    wanted = {
+        (str(side.hosts.address(host, network)), interface, MACS[interface])
+        for side, interface in zip(plan.sides, MACS, strict=True)
+        for network in range(side.hosts.network_count)
+        for host in range(side.hosts.count)
+    }
+    assert state.during.neighbors == wanted
+    assert state.after == [state.before.compared()] * 2
+
+
+NIC = """#!/bin/sh
+# A NIC's two hashes, in files: ethtool -n shows them as ethtool does, -N sets them.
+cd "$NIC_STATE"
+file=$2-$4
+case $1 in
+-N) echo "$5" > "$file" ;;
+-n)
+    echo "UDP over IPV${4#udp} flows use these fields for computing Hash flow key:"
+    grep -q s "$file" && echo "IP SA"
+    grep -q d "$file" && echo "IP DA"
+    grep -q f "$file" && echo "L4 bytes 0 & 1 [TCP/UDP src port]"
+    grep -q n "$file" && echo "L4 bytes 2 & 3 [TCP/UDP dst port]"
+    echo
+    ;;
+esac
+"""
+
+
+@pytest.mark.root
+def test_the_hash_is_set_and_put_back(dut_setup: Run, tmp_path: Path) -> None:
+    """RSS-02. veth has no hash, so the NIC is a script here; what runs it is the set-up as printed."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "nic").mkdir()
+    (tmp_path / "bin" / "ethtool").write_text(NIC)
+    (tmp_path / "bin" / "ethtool").chmod(0o755)
+    before = {"left0-udp4": "sd", "left0-udp6": "sdfn", "right0-udp4": "sdfn", "right0-udp6": "sd"}
+    for name, fields in before.items():
+        (tmp_path / "nic" / name).write_text(f"{fields}\n")
+    scripts = []
+    for undo in ((), ("--undo",)):
+        lines = dut_setup("gateway-v4", "--os", "linux", "--left", "left0", "--right", "right0", "--hash", "type2", *undo).out.splitlines()
+        scripts.append("\n".join(line for line in lines if "hash" in line))
+    walk = f"mount -t tmpfs none /run\n{scripts[0]}\ncp -r {tmp_path}/nic {tmp_path}/during\n{scripts[1]}\nls /run"
+    ended = subprocess.run(
+        ["unshare", "--net", "--mount", "sh", "-e", "-c", walk],
+        env={"PATH": f"{tmp_path}/bin:/usr/sbin:/usr/bin:/sbin:/bin", "NIC_STATE": f"{tmp_path}/nic"},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert {p.name: p.read_text().strip() for p in (tmp_path / "during").iterdir()} == dict.fromkeys(before, "sdfn")
+    assert {p.name: p.read_text().strip() for p in (tmp_path / "nic").iterdir()} == before
+    assert ended.stdout.count("IP DA") == 4
+    assert "evenhand" not in ended.stdout
