@@ -16,7 +16,7 @@ from tests.docs.documents import ROOT, Command, commands, matches
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 RUN_AS_THEY_ARE = ("evenhand plan ", "evenhand lab status", "evenhand --version")
-RUN_WITHOUT_AN_ENGINE = ("evenhand predict ",)
+RUN_WITHOUT_AN_ENGINE = ("evenhand predict ", "evenhand dut setup ")
 RUN_WITH_THE_ENGINE = ("evenhand trial examples/testbed-loopback.toml",)
 NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",
