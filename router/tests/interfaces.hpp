@@ -9,8 +9,6 @@
 
 namespace evenhand::tests {
 
-using plan::IpVersion;
-
 inline router::Interface interface_of(unsigned number, std::vector<router::InterfaceAddress> addresses) {
     const plan::MacAddress mac{2, 0, 0, 0, 0xd0, static_cast<std::uint8_t>(number + 1)};
     return {.number = number, .mac = mac, .addresses = std::move(addresses), .link_local = plan::link_local_address(mac)};

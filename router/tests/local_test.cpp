@@ -15,7 +15,6 @@
 
 using namespace evenhand;
 using plan::IpAddress;
-using plan::IpVersion;
 using plan::MacAddress;
 using router::Counter;
 using router::LocalAnswerer;

@@ -24,6 +24,7 @@ bool start_dpdk() {
                                        "--log-level=4",
                                        "--file-prefix=evenhand-tests-" + std::to_string(getpid())};
     std::vector<char*> argv;
+    argv.reserve(arguments.size());
     for (auto& argument : arguments) argv.push_back(argument.data());
     return rte_eal_init(static_cast<int>(argv.size()), argv.data()) >= 0;
 }
