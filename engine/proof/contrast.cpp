@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proof/contrast.hpp"
+
+namespace evenhand::proof {
+namespace {
+
+constexpr std::size_t first_port_lane = 2;  // addresses stand before the ports
+
+}  // namespace
+
+std::uint32_t FifteenBitDraw::next() noexcept {
+    state_ = 214013U * state_ + 2531011U;
+    return state_ >> 16U & 0x7FFFU;
+}
+
+void FifteenBitDraw::draw_block(std::uint64_t /*first*/, std::uint64_t /*stride*/, plan::FlowBlock& block) noexcept {
+    for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
+        for (const auto& field : fields_) {
+            std::uint32_t drawn = next();
+            if (field.lane < first_port_lane) drawn = (drawn << 16U) + next();
+            block.lanes.field[field.lane][j] = field.range.first + (field.is_drawn() ? drawn % field.range.count : 0);
+        }
+    }
+}
+
+void ModuloDraw::draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) const noexcept {
+    for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
+        const std::uint64_t k = first + j * stride;
+        const auto words = plan::philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), direction_, 0}, key_);
+        for (const auto& field : fields_) block.lanes.field[field.lane][j] = field.range.first + (field.is_drawn() ? (words[field.lane] >> 16U) % field.range.count : 0);
+    }
+}
+
+}  // namespace evenhand::proof

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proof: generators with known faults, of the kind that testers have had. They draw no frames: they show that the proof can fail.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "proof/counts.hpp"
+
+namespace evenhand::proof {
+
+/// The linear congruential generator behind the field engine of TRex: 15 bits a draw, one series for all fields. An address is made of two
+/// draws put together, so its bit 15 is never set; a port is one draw, so it takes at most 32,768 values.
+class FifteenBitDraw {
+   public:
+    FifteenBitDraw(std::vector<Field> fields, std::uint64_t seed) : fields_{std::move(fields)}, state_{static_cast<std::uint32_t>(seed)} {}
+
+    /// The next flows in the order of the calls: such a generator cannot be asked for a frame by its number.
+    void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept;
+
+   private:
+    [[nodiscard]] std::uint32_t next() noexcept;
+
+    std::vector<Field> fields_;
+    std::uint32_t state_;
+};
+
+/// Sixteen good bits, taken modulo the number of values: the first 2^16 mod n values come twice as often as the others.
+class ModuloDraw {
+   public:
+    ModuloDraw(std::vector<Field> fields, plan::Direction direction, std::uint64_t seed)
+        : fields_{std::move(fields)}, key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}, direction_{static_cast<std::uint32_t>(direction)} {}
+
+    void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) const noexcept;
+
+   private:
+    std::vector<Field> fields_;
+    plan::PhiloxKey key_;
+    std::uint32_t direction_;
+};
+
+}  // namespace evenhand::proof

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proof/counts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "proof/probability.hpp"
+
+namespace evenhand::proof {
+namespace {
+
+// One table after the other over a batch keeps batch and table in the cache. All tables side by side, frame by frame, would not fit.
+constexpr std::size_t batch = 4096;
+
+constexpr std::uint32_t coarse_side = 256;
+constexpr std::uint64_t most_exact_cells = std::uint64_t{1} << 20U;
+
+/// Value v of n becomes cell v * cells / n: the factor has 40 bits behind the point, so the product is exact for all v < 2^16.
+constexpr unsigned factor_bits = 40;
+
+double square(double x) { return x * x; }
+
+/// Of `cells` equally likely values, `occurred` did in `draws`.
+Coverage make_coverage(std::uint64_t cells, std::uint64_t occurred, std::uint64_t draws) {
+    const auto n = static_cast<double>(cells);
+    const double missing = n * std::exp(static_cast<double>(draws) * std::log1p(-1 / n));
+    // The number of missing values spreads at most as a Poisson variable does.
+    return {.occurred = occurred, .expected = n - missing, .p = poisson_tail(cells - occurred, missing)};
+}
+
+struct Moments {
+    double mean = 0;
+    double variance = 0;
+};
+
+/// Of a field's values, doubled and centred: 2 v - (n - 1).
+Moments moments_of(const std::vector<std::uint32_t>& hits, std::uint64_t draws) {
+    double sum = 0;
+    double squares = 0;
+    const double centre = static_cast<double>(hits.size() - 1);
+    for (std::size_t v = 0; v < hits.size(); ++v) {
+        const double x = 2 * static_cast<double>(v) - centre;
+        sum += x * hits[v];
+        squares += x * x * hits[v];
+    }
+    const auto n = static_cast<double>(draws);
+    return {.mean = sum / n, .variance = squares / n - square(sum / n)};
+}
+
+/// Independence of rows and columns, given how often each of them occurred; those that never did are left out.
+std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std::uint32_t rows, std::uint32_t columns, std::uint64_t draws) {
+    std::vector<double> row_sums(rows);
+    std::vector<double> column_sums(columns);
+    for (std::uint32_t r = 0; r < rows; ++r) {
+        for (std::uint32_t c = 0; c < columns; ++c) {
+            const double count = hits[std::size_t{r} * columns + c];
+            row_sums[r] += count;
+            column_sums[c] += count;
+        }
+    }
+    const auto occupied = [](const std::vector<double>& sums) { return static_cast<std::uint64_t>(std::ranges::count_if(sums, [](double sum) { return sum > 0; })); };
+    if (occupied(row_sums) < 2 || occupied(column_sums) < 2) return std::nullopt;
+    double chi_square = 0;
+    for (std::uint32_t r = 0; r < rows; ++r) {
+        for (std::uint32_t c = 0; c < columns; ++c) {
+            const double expected = row_sums[r] * column_sums[c] / static_cast<double>(draws);
+            if (expected > 0) chi_square += square(hits[std::size_t{r} * columns + c] - expected) / expected;
+        }
+    }
+    const auto freedom = (occupied(row_sums) - 1) * (occupied(column_sums) - 1);
+    return ChiSquare{.value = chi_square, .degrees_of_freedom = freedom, .p = chi_square_tail(chi_square, freedom)};
+}
+
+}  // namespace
+
+std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction direction) {
+    return {{.name = "source", .range = plan.side(plan::sending_side(direction)).hosts.host, .lane = 0},
+            {.name = "destination", .range = plan.side(plan::receiving_side(direction)).hosts.host, .lane = 1},
+            {.name = "source_port", .range = plan.source_ports, .lane = 2},
+            {.name = "destination_port", .range = plan.destination_ports, .lane = 3}};
+}
+
+FlowCounts::FlowCounts(const std::vector<Field>& fields, std::uint64_t frames) {
+    const auto side = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(frames / least_expected)));
+    for (const auto& field : fields) {
+        Column column{.field = field, .values = std::vector<std::uint32_t>(batch + 1), .cells = std::vector<std::uint32_t>(batch + 1), .hits = {}};
+        column.cell_count = std::min({field.range.count, coarse_side, std::max(side, 1U)});
+        column.cell_factor = (std::uint64_t{column.cell_count} << factor_bits) / field.range.count + 1;
+        column.hits.resize(field.range.count);
+        columns_.push_back(std::move(column));
+    }
+    for (std::size_t first = 0; first < columns_.size(); ++first) {
+        add_grid(first, first, 1, frames);
+        for (std::size_t second = first + 1; second < columns_.size(); ++second) add_grid(first, second, 0, frames);
+    }
+}
+
+void FlowCounts::add_grid(std::size_t first, std::size_t second, std::size_t lag, std::uint64_t frames) {
+    const auto& a = columns_[first];
+    const auto& b = columns_[second];
+    if (!a.field.is_drawn() || !b.field.is_drawn()) return;
+    const std::uint64_t pairs = std::uint64_t{a.field.range.count} * b.field.range.count;
+    Grid grid{.first = first, .second = second, .lag = lag, .is_exact = pairs <= most_exact_cells && frames / least_expected >= pairs, .hits = {}};
+    grid.rows = grid.is_exact ? a.field.range.count : a.cell_count;
+    grid.columns = grid.is_exact ? b.field.range.count : b.cell_count;
+    grid.hits.resize(std::size_t{grid.rows} * grid.columns);
+    grids_.push_back(std::move(grid));
+}
+
+void FlowCounts::take(const plan::FlowBlock& block, std::size_t used) {
+    if (waiting_ + used > batch) count_batch();
+    for (auto& column : columns_) {
+        const auto& lane = block.lanes.field[column.field.lane];
+        for (std::size_t j = 0; j < used; ++j) column.values[1 + waiting_ + j] = static_cast<std::uint32_t>(lane[j]) - column.field.range.first;
+    }
+    waiting_ += used;
+}
+
+void FlowCounts::count_batch() {
+    if (waiting_ == 0) return;
+    for (auto& column : columns_) {
+        for (std::size_t i = 1; i <= waiting_; ++i) {
+            const std::uint32_t value = column.values[i];
+            column.cells[i] = static_cast<std::uint32_t>(value * column.cell_factor >> factor_bits);
+            ++column.hits[value];
+        }
+    }
+    for (auto& grid : grids_) count_grid(grid);
+    for (auto& column : columns_) {
+        column.values[0] = column.values[waiting_];
+        column.cells[0] = column.cells[waiting_];
+    }
+    counted_ += waiting_;
+    waiting_ = 0;
+}
+
+void FlowCounts::count_grid(Grid& grid) const {
+    const auto& a = columns_[grid.first];
+    const auto& b = columns_[grid.second];
+    // The very first frame has none before it.
+    const std::size_t from = counted_ == 0 && grid.lag != 0 ? 2 : 1;
+    const std::uint32_t* const row = (grid.is_exact ? a.values : a.cells).data() - grid.lag;
+    const std::uint32_t* const column = (grid.is_exact ? b.values : b.cells).data();
+    for (std::size_t i = from; i <= waiting_; ++i) ++grid.hits[std::size_t{row[i]} * grid.columns + column[i]];
+    const std::uint32_t* const x = a.values.data() - grid.lag;
+    const std::uint32_t* const y = b.values.data();
+    const auto centre_x = static_cast<std::int64_t>(a.field.range.count) - 1;
+    const auto centre_y = static_cast<std::int64_t>(b.field.range.count) - 1;
+    std::int64_t sum = 0;  // 2^32 times the batch at most
+    for (std::size_t i = from; i <= waiting_; ++i) sum += (2 * std::int64_t{x[i]} - centre_x) * (2 * std::int64_t{y[i]} - centre_y);
+    grid.product_sum += static_cast<double>(sum);
+}
+
+ProofResult FlowCounts::result() {
+    count_batch();
+    ProofResult result{.frames = counted_, .fields = {}, .pairs = {}};
+    for (const auto& column : columns_) result.fields.push_back(prove_field(column));
+    for (const auto& grid : grids_) {
+        if (grid.lag == 0) {
+            result.pairs.push_back(prove_pair(grid));
+        } else {
+            result.fields[grid.first].serial = prove_pair(grid);
+        }
+    }
+    return result;
+}
+
+FieldProof FlowCounts::prove_field(const Column& column) const {
+    const auto& hits = column.hits;
+    const std::uint64_t values = hits.size();
+    FieldProof proof{.name = column.field.name, .range = column.field.range, .is_proven = column.field.is_drawn()};
+    const auto [least, most] = std::ranges::minmax(hits);
+    proof.least_hits = least;
+    proof.most_hits = most;
+    proof.coverage = make_coverage(values, values - static_cast<std::uint64_t>(std::ranges::count(hits, 0U)), counted_);
+    proof.expected_per_value = static_cast<double>(counted_) / static_cast<double>(values);
+    if (!proof.is_proven || counted_ < least_expected * values) return proof;
+    const double sum = std::accumulate(hits.begin(), hits.end(), 0.0,
+                                       [&](double total, std::uint32_t count) { return total + square(count - proof.expected_per_value) / proof.expected_per_value; });
+    proof.chi_square = ChiSquare{.value = sum, .degrees_of_freedom = values - 1, .p = chi_square_tail(sum, values - 1)};
+    return proof;
+}
+
+PairProof FlowCounts::prove_pair(const Grid& grid) const {
+    const std::uint64_t draws = counted_ - std::min<std::uint64_t>(counted_, grid.lag);
+    PairProof proof{.first = columns_[grid.first].field.name,
+                    .second = columns_[grid.second].field.name,
+                    .rows = grid.rows,
+                    .columns = grid.columns,
+                    .is_exact = grid.is_exact,
+                    .coverage = std::nullopt,
+                    .chi_square = counted_ < least_expected * grid.hits.size() ? std::nullopt : contingency(grid.hits, grid.rows, grid.columns, draws),
+                    .correlation = correlate(grid)};
+    if (grid.is_exact) proof.coverage = make_coverage(grid.hits.size(), grid.hits.size() - static_cast<std::uint64_t>(std::ranges::count(grid.hits, 0U)), draws);
+    return proof;
+}
+
+std::optional<Correlation> FlowCounts::correlate(const Grid& grid) const {
+    if (counted_ < least_expected) return std::nullopt;
+    const auto a = moments_of(columns_[grid.first].hits, counted_);
+    const auto b = moments_of(columns_[grid.second].hits, counted_);
+    if (a.variance <= 0 || b.variance <= 0) return std::nullopt;
+    const auto draws = static_cast<double>(counted_ - grid.lag);
+    const double value = (grid.product_sum / draws - a.mean * b.mean) / std::sqrt(a.variance * b.variance);
+    return Correlation{.value = value, .spread = 1 / std::sqrt(draws), .p = normal_tails(value * std::sqrt(draws))};
+}
+
+}  // namespace evenhand::proof

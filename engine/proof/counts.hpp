@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proof: counts the values of flows, alone and in pairs, as fast as they are drawn.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plan/draw.hpp"
+#include "proof/result.hpp"
+
+namespace evenhand::proof {
+
+/// A field of the flows, and where a block has it.
+struct Field {
+    const char* name = "";
+    plan::FieldRange range;
+    std::size_t lane = 0;
+
+    [[nodiscard]] bool is_drawn() const noexcept { return range.mode == plan::Mode::pseudorandom && range.count > 1; }
+};
+
+/// The fields of a direction's flows.
+[[nodiscard]] std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction direction);
+
+/// Counters have 32 bits, and the cache is what makes them fast.
+constexpr std::uint64_t most_frames = 4'000'000'000;
+
+/// Fewer expected hits per cell, and chi-square would not have its distribution (SEED-43).
+constexpr std::uint64_t least_expected = 10;
+
+/// Counts flows of one stream in their order: every value of every field; every pair of fields, and every field with itself one frame
+/// later, on a grid. A grid has a cell for each pair of values where they and the draws allow (SEED-41), else at most 256 x 256 cells,
+/// each for values beside each other.
+class FlowCounts {
+   public:
+    /// `frames`: how many will be drawn, at most `most_frames`; it decides how fine the grids are.
+    FlowCounts(const std::vector<Field>& fields, std::uint64_t frames);
+
+    /// Takes the first `used` flows of a block.
+    void take(const plan::FlowBlock& block, std::size_t used);
+
+    /// What has been taken so far.
+    [[nodiscard]] ProofResult result();
+
+   private:
+    struct Column {
+        Field field;
+        std::vector<std::uint32_t> values;  // of the batch, from 0 on, behind the last of the batch before
+        std::vector<std::uint32_t> cells;   // the same as cells of the coarse grids
+        std::uint64_t cell_factor = 0;
+        std::uint32_t cell_count = 0;
+        std::vector<std::uint32_t> hits;  // by value
+    };
+    struct Grid {
+        std::size_t first = 0;  // column
+        std::size_t second = 0;
+        std::size_t lag = 0;  // 1: `first` is of the frame before
+        bool is_exact = false;
+        std::uint32_t rows = 0;
+        std::uint32_t columns = 0;
+        std::vector<std::uint32_t> hits;
+        double product_sum = 0;  // of both values, doubled and centred
+    };
+
+    void add_grid(std::size_t first, std::size_t second, std::size_t lag, std::uint64_t frames);
+    void count_batch();
+    void count_grid(Grid& grid) const;
+    [[nodiscard]] FieldProof prove_field(const Column& column) const;
+    [[nodiscard]] PairProof prove_pair(const Grid& grid) const;
+    [[nodiscard]] std::optional<Correlation> correlate(const Grid& grid) const;
+
+    std::vector<Column> columns_;
+    std::vector<Grid> grids_;
+    std::size_t waiting_ = 0;    // flows of the batch that are not counted yet
+    std::uint64_t counted_ = 0;  // flows
+};
+
+}  // namespace evenhand::proof
