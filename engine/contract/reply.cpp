@@ -82,6 +82,60 @@ const char* name_of(tally::Verdict verdict) {
     return "INVALID";
 }
 
+const char* name_of(plan::Mode mode) {
+    switch (mode) {
+        case plan::Mode::pseudorandom: return "pseudorandom";
+        case plan::Mode::fixed: return "fixed";
+        case plan::Mode::increment: return "increment";
+        case plan::Mode::decrement: break;
+    }
+    return "decrement";
+}
+
+const char* name_of(proof::Generator generator) {
+    switch (generator) {
+        case proof::Generator::philox: return "philox";
+        case proof::Generator::fifteen_bit: return "fifteen_bit";
+        case proof::Generator::modulo: break;
+    }
+    return "modulo";
+}
+
+const char* name_of(plan::Direction direction) { return direction == plan::Direction::forward ? "forward" : "reverse"; }
+
+Ordered chi_square(const std::optional<proof::ChiSquare>& c) {
+    if (!c) return nullptr;
+    return {{"value", c->value}, {"degrees_of_freedom", c->degrees_of_freedom}, {"p", c->p}};
+}
+
+Ordered coverage(const proof::Coverage& c) { return {{"occurred", c.occurred}, {"expected", c.expected}, {"p", c.p}}; }
+
+Ordered pair_proof(const proof::PairProof& pair) {
+    const auto& c = pair.correlation;
+    return {{"first", pair.first},
+            {"second", pair.second},
+            {"rows", pair.rows},
+            {"columns", pair.columns},
+            {"exact", pair.is_exact},
+            {"coverage", pair.coverage ? coverage(*pair.coverage) : Ordered(nullptr)},
+            {"chi_square", chi_square(pair.chi_square)},
+            {"correlation", c ? Ordered{{"value", c->value}, {"spread", c->spread}, {"p", c->p}} : Ordered(nullptr)}};
+}
+
+Ordered field_proof(const proof::FieldProof& field) {
+    return {{"field", field.name},
+            {"first", field.range.first},
+            {"values", field.range.count},
+            {"mode", name_of(field.range.mode)},
+            {"proven", field.is_proven},
+            {"coverage", coverage(field.coverage)},
+            {"expected_per_value", field.expected_per_value},
+            {"least_hits", field.least_hits},
+            {"most_hits", field.most_hits},
+            {"chi_square", chi_square(field.chi_square)},
+            {"serial", field.serial ? pair_proof(*field.serial) : Ordered(nullptr)}};
+}
+
 std::string hexadecimal(std::span<const std::byte> octets) {
     std::string text;
     text.reserve(2 * octets.size());
@@ -175,6 +229,29 @@ std::string write_progress(std::int64_t id, const run::Progress& p) {
                     {"received_frames", p.received_frames}});
 }
 
+std::string write_proving(std::int64_t id, const proof::ProofRequest& request, std::uint64_t drawn_frames) {
+    return line_of({{"id", id}, {"event", "proving"}, {"direction", name_of(request.direction)}, {"drawn_frames", drawn_frames}, {"frames", request.frames}});
+}
+
+std::string write_prove(std::int64_t id, const proof::ProofRequest& request, const proof::ProofResult& result) {
+    Ordered fields = Ordered::array();
+    for (const auto& field : result.fields) fields.push_back(field_proof(field));
+    Ordered pairs = Ordered::array();
+    for (const auto& pair : result.pairs) pairs.push_back(pair_proof(pair));
+    return line_of({{"id", id},
+                    {"response", "prove"},
+                    {"generator", name_of(request.generator)},
+                    {"direction", name_of(request.direction)},
+                    {"seed", request.seed},
+                    {"first", request.first},
+                    {"streams", request.streams},
+                    {"stream", request.stream},
+                    {"frames", result.frames},
+                    {"stopped", result.frames < request.frames},
+                    {"fields", fields},
+                    {"pairs", pairs}});
+}
+
 std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
     Ordered reasons = Ordered::array();
     for (const auto& reason : r.reasons) reasons.push_back({{"code", reason.code}, {"text", reason.text}});
@@ -183,7 +260,7 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
     Ordered phases = Ordered::array();
     for (const auto& p : r.phases) phases.push_back({{"phase", p.name}, {"start_s", p.start_s}, {"seconds", p.seconds}});
     Ordered directions = Ordered::object();
-    for (const auto& d : r.directions) directions[d.direction == plan::Direction::forward ? "forward" : "reverse"] = direction_result(d, r);
+    for (const auto& d : r.directions) directions[name_of(d.direction)] = direction_result(d, r);
     const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered { return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}}; };
     return line_of({{"id", id},
                     {"response", "trial"},

@@ -55,6 +55,8 @@ using BothSides = std::array<T, 2>;
 [[nodiscard]] std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides);
 [[nodiscard]] std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides);
 [[nodiscard]] std::string write_progress(std::int64_t id, const run::Progress& progress);
+[[nodiscard]] std::string write_proving(std::int64_t id, const proof::ProofRequest& request, std::uint64_t drawn_frames);
+[[nodiscard]] std::string write_prove(std::int64_t id, const proof::ProofRequest& request, const proof::ProofResult& result);
 [[nodiscard]] std::string write_trial(std::int64_t id, const tally::TrialResult& result);
 
 }  // namespace evenhand::contract

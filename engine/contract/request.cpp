@@ -30,6 +30,9 @@ constexpr std::array<std::pair<const char*, plan::Side>, 2> sides{{{"left", plan
 constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{
     {{"pseudorandom", plan::Mode::pseudorandom}, {"fixed", plan::Mode::fixed}, {"increment", plan::Mode::increment}, {"decrement", plan::Mode::decrement}}};
 
+constexpr std::array<std::pair<const char*, proof::Generator>, 3> generators{
+    {{"philox", proof::Generator::philox}, {"fifteen_bit", proof::Generator::fifteen_bit}, {"modulo", proof::Generator::modulo}}};
+
 plan::IpAddress read_address(ObjectReader& r, std::string_view key) {
     const auto text = r.text(key);
     const auto address = plan::parse_address(text);
@@ -220,6 +223,19 @@ FramesRequest read_frames(ObjectReader& r) {
     return frames;
 }
 
+proof::ProofRequest read_prove(ObjectReader& r) {
+    proof::ProofRequest request;
+    request.plan = read_plan(r.object("plan"));
+    request.seed = r.whole("seed", 0, any_whole);
+    request.direction = choice(r, "direction", directions);
+    request.frames = r.whole("frames", 1, proof::most_frames);
+    if (r.has("first")) request.first = r.whole("first", 0, frame::sequence_mask - proof::most_frames * frame::most_streams);
+    if (r.has("streams")) request.streams = static_cast<unsigned>(r.whole("streams", 1, frame::most_streams));
+    if (r.has("stream")) request.stream = static_cast<unsigned>(r.whole("stream", 0, request.streams - 1));
+    if (r.has("generator")) request.generator = choice(r, "generator", generators);
+    return request;
+}
+
 Json parse(std::string_view line) {
     try {
         return Json::parse(line);
@@ -245,7 +261,7 @@ Request read_request(std::string_view line) {
     Request request;
     request.id = static_cast<std::int64_t>(r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
     using Read = AnyRequest (*)(ObjectReader&);
-    static constexpr std::array<std::pair<const char*, Read>, 8> kinds{{
+    static constexpr std::array<std::pair<const char*, Read>, 9> kinds{{
         {"about", [](ObjectReader&) -> AnyRequest { return AboutRequest{}; }},
         {"stop", [](ObjectReader&) -> AnyRequest { return StopRequest{}; }},
         {"counters", [](ObjectReader&) -> AnyRequest { return CountersRequest{}; }},
@@ -257,6 +273,7 @@ Request read_request(std::string_view line) {
              return resolve;
          }},
         {"frames", [](ObjectReader& reader) -> AnyRequest { return read_frames(reader); }},
+        {"prove", [](ObjectReader& reader) -> AnyRequest { return read_prove(reader); }},
         {"open", [](ObjectReader& reader) -> AnyRequest { return read_open(reader); }},
         {"trial", [](ObjectReader& reader) -> AnyRequest { return read_trial(reader); }},
     }};

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "proof/proof.hpp"
 #include "run/request.hpp"
 
 namespace evenhand::contract {
@@ -33,7 +34,7 @@ struct FramesRequest {
     plan::MacAddress destination_mac{};
 };
 
-using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest, run::OpenRequest, run::TrialRequest>;
+using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest, proof::ProofRequest, run::OpenRequest, run::TrialRequest>;
 
 struct Request {
     std::int64_t id = 0;

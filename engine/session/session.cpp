@@ -19,17 +19,27 @@ BothSides<T> for_both(Make make) {
     return {make(Side::left), make(Side::right)};
 }
 
-/// Tells progress twice a second, and ends the trial when the client asks for it or is gone.
-class SessionObserver : public run::TrialObserver {
-   public:
-    SessionObserver(LineChannel& channel, std::int64_t id) : channel_{channel}, id_{id} {}
+bool is_stop(const std::string& line) {
+    try {
+        return std::holds_alternative<contract::StopRequest>(contract::read_request(line).body);
+    } catch (const Fault&) {
+        return false;  // it gets its fault when its turn comes
+    }
+}
 
-    bool goes_on(const run::Progress& progress) override {
+/// What a long request has in common: events twice a second, and an early end when the client asks for it or is gone.
+class LongRequest {
+   public:
+    explicit LongRequest(LineChannel& channel) : channel_{channel} {}
+
+    /// `write_event`: makes the line of an event, when one is due. False to end early.
+    template <class WriteEvent>
+    bool goes_on(WriteEvent write_event) {
         using namespace std::chrono_literals;
         constexpr auto interval = 500ms;
         if (std::chrono::steady_clock::now() >= next_) {
             next_ = std::chrono::steady_clock::now() + interval;
-            channel_.write_line(contract::write_progress(id_, progress));
+            channel_.write_line(write_event());
         }
         if (channel_.is_ended()) return false;
         const std::string* const line = channel_.peek_line();
@@ -37,17 +47,35 @@ class SessionObserver : public run::TrialObserver {
     }
 
    private:
-    static bool is_stop(const std::string& line) {
-        try {
-            return std::holds_alternative<contract::StopRequest>(contract::read_request(line).body);
-        } catch (const Fault&) {
-            return false;  // it gets its fault when its turn comes
-        }
+    LineChannel& channel_;
+    std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
+};
+
+class SessionObserver : public run::TrialObserver {
+   public:
+    SessionObserver(LineChannel& channel, std::int64_t id) : request_{channel}, id_{id} {}
+
+    bool goes_on(const run::Progress& progress) override {
+        return request_.goes_on([&] { return contract::write_progress(id_, progress); });
     }
 
-    LineChannel& channel_;
+   private:
+    LongRequest request_;
     std::int64_t id_;
-    std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
+};
+
+class SessionProofObserver : public proof::ProofObserver {
+   public:
+    SessionProofObserver(LineChannel& channel, std::int64_t id, const proof::ProofRequest& proof) : request_{channel}, id_{id}, proof_{proof} {}
+
+    bool goes_on(std::uint64_t drawn_frames) override {
+        return request_.goes_on([&] { return contract::write_proving(id_, proof_, drawn_frames); });
+    }
+
+   private:
+    LongRequest request_;
+    std::int64_t id_;
+    const proof::ProofRequest& proof_;
 };
 
 }  // namespace
@@ -109,6 +137,11 @@ std::string Session::answer(std::int64_t id, const contract::ResolveRequest& req
 }
 
 std::string Session::answer(std::int64_t id, const contract::FramesRequest& request) { return contract::write_frames(id, request); }
+
+std::string Session::answer(std::int64_t id, const proof::ProofRequest& request) {
+    SessionProofObserver observer{channel_, id, request};
+    return contract::write_prove(id, request, proof::prove(request, observer));
+}
 
 std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
     if (tester_) throw Fault{FaultCode::bad_order, "a tester is open already", "", "Send a close request first."};

@@ -26,6 +26,7 @@ class Session {
     std::string answer(std::int64_t id, const contract::CloseRequest& request);
     std::string answer(std::int64_t id, const contract::ResolveRequest& request);
     std::string answer(std::int64_t id, const contract::FramesRequest& request);
+    std::string answer(std::int64_t id, const proof::ProofRequest& request);
     std::string answer(std::int64_t id, const run::OpenRequest& request);
     std::string answer(std::int64_t id, const run::TrialRequest& request);
     [[nodiscard]] run::Tester& opened();

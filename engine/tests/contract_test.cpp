@@ -29,6 +29,14 @@ std::vector<std::string> lines_of(const char* name) {
     return lines;
 }
 
+std::string line_with(const char* name, const char* part) {
+    for (const auto& line : lines_of(name)) {
+        if (line.find(part) != std::string::npos) return line;
+    }
+    FAIL("no line with ", part);
+    return {};
+}
+
 template <class T>
 T read_as(const std::string& line) {
     auto request = contract::read_request(line);
@@ -61,8 +69,9 @@ class Schema {
         }
         if (schema.contains("const") && value != schema["const"]) return path + " is " + value.dump();
         if (schema.contains("enum") && std::ranges::find(schema["enum"], value) == schema["enum"].end()) return path + " is " + value.dump();
-        if (schema.contains("minimum") && value < schema["minimum"]) return path + " is " + value.dump();
+        if (schema.contains("minimum") && value.is_number() && value < schema["minimum"]) return path + " is " + value.dump();
         if (schema.contains("type") && !has_type(value, schema["type"])) return path + " has another type";
+        if (value.is_null()) return {};  // of a type that may be null
         const auto required = schema.value("required", Json::array());
         for (const auto& key : required) {
             if (!value.contains(key.get<std::string>())) return path + " lacks " + key.get<std::string>();
@@ -182,6 +191,17 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(read_as<contract::ResolveRequest>(lines[7]).timeout_s == 5);
         CHECK(read_as<contract::ResolveRequest>(lines[8]).timeout_s == 2.5);
     }
+    SUBCASE("prove") {
+        const auto plain = read_as<proof::ProofRequest>(line_with("requests.jsonl", R"("id":15,)"));
+        CHECK(plain.frames == 100'000'000);
+        CHECK(plain.streams == 1);
+        CHECK(plain.generator == proof::Generator::philox);
+        const auto r = read_as<proof::ProofRequest>(line_with("requests.jsonl", R"("id":16,)"));
+        CHECK(r.frames == proof::most_frames);
+        CHECK(r.first == 1'000'000);
+        CHECK(r.stream == 3);
+        CHECK(r.generator == proof::Generator::fifteen_bit);
+    }
 }
 
 TEST_CASE("every bad request is refused with its code and place, and says what to do") {
@@ -229,7 +249,7 @@ TEST_CASE("the schema reader of these tests takes the golden replies, and no oth
     for (const auto& line : lines_of("replies.jsonl")) {
         auto reply = Json::parse(line);
         const std::string kind = reply.contains("fault")                                       ? "fault"
-                                 : reply.contains("event")                                     ? "progress"
+                                 : reply.contains("event")                                     ? reply["event"]
                                  : reply["response"] == "close" || reply["response"] == "stop" ? "plain"
                                                                                                : reply["response"];
         CHECK(Schema{}.misfit(reply, kind.c_str()) == "");
@@ -296,6 +316,31 @@ TEST_CASE("a trial's reply fits the schema and holds its counts") {
         CHECK_FALSE(half["directions"].contains("forward"));
         CHECK(half["loss_ratio"] == 1);
     }
+}
+
+TEST_CASE("a proof's reply fits the schema, also where there is nothing to say") {
+    struct StopsAt : proof::ProofObserver {
+        explicit StopsAt(std::uint64_t at) : at{at} {}
+        bool goes_on(std::uint64_t drawn_frames) override { return drawn_frames < at; }
+        std::uint64_t at;
+    };
+    const proof::ProofRequest request{.plan = tests::gateway_v4(16), .seed = 7, .direction = Direction::reverse, .frames = 700'000, .streams = 2, .stream = 1};
+    StopsAt never{request.frames};
+    const auto whole = fitting(contract::write_prove(15, request, proof::prove(request, never)), "prove");
+    CHECK(whole["direction"] == "reverse");
+    CHECK(whole["frames"] == 700'000);
+    CHECK(whole["stopped"] == false);
+    CHECK(whole["fields"][0]["field"] == "source");
+    CHECK(whole["fields"][0]["values"] == 16);
+    CHECK(whole["fields"][2]["chi_square"]["degrees_of_freedom"] == 64511);
+    CHECK(whole["pairs"][0]["coverage"]["occurred"] == 256);
+    CHECK(whole["pairs"][5]["coverage"].is_null());
+    StopsAt at_once{0};
+    const auto stopped = fitting(contract::write_prove(16, request, proof::prove(request, at_once)), "prove");
+    CHECK(stopped["stopped"] == true);
+    CHECK(stopped["fields"][0]["chi_square"].is_null());
+    CHECK(stopped["fields"][0]["serial"]["correlation"].is_null());
+    CHECK(fitting(contract::write_proving(17, request, 262'144), "proving")["drawn_frames"] == 262'144);
 }
 
 TEST_CASE("a preview shows the frames that are drawn and sent (SEED-44, D3)") {

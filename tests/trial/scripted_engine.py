@@ -76,10 +76,11 @@ def main(part: str) -> None:
             # Goes on until its stdin ends, like the engine's own trials.
             sys.stdin.read()
         else:
-            if name == "trial":
-                for reply in replies:
-                    if "event" in reply:
-                        say({**reply, "id": request_id, "trial": request["trial"]})
+            for reply in replies:
+                if name == "trial" and reply.get("event") == "progress":
+                    say({**reply, "id": request_id, "trial": request["trial"]})
+                elif name == "prove" and reply.get("event") == "proving":
+                    say({**reply, "id": request_id, "direction": request["direction"]})
             say({**answer_of(name, part, by_response), "id": request_id})
     if part == "deaf":
         time.sleep(600)

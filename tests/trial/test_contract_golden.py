@@ -47,6 +47,7 @@ def test_every_kind_of_request_and_reply_has_a_golden_line() -> None:
     assert {r["response"] for r in REPLIES if "response" in r} == {
         "about",
         "frames",
+        "prove",
         "open",
         "resolve",
         "trial",
