@@ -219,6 +219,19 @@ TEST_CASE("the frames of one stream of three are as good as all") {
     check_sane(prove({.plan = gateway_v4(), .seed = 5, .frames = enough, .first = 1'000'000'000'000, .streams = 3, .stream = 2}));
 }
 
+// SEED-44, D3: frames with the same number, of streams that differ in one thing only.
+TEST_CASE("directions, seeds beside each other and frames far apart know nothing of each other") {
+    auto p = gateway_v4(60'000);
+    p.source_ports = p.destination_ports = p.left.hosts.host;
+    const plan::FlowDraw forward{p, Direction::forward, 7};
+    const plan::FlowDraw reverse{p, Direction::reverse, 7};
+    const plan::FlowDraw next_seed{p, Direction::forward, 8};
+    check_sane(prove_by_hand(
+        p, enough, {[&](std::uint64_t k) {
+            return std::array<std::uint64_t, 4>{forward.draw(k).source, reverse.draw(k).source, next_seed.draw(k).source, forward.draw(k + (std::uint64_t{1} << 32U)).source};
+        }}));
+}
+
 // SEED-41, SEED-42
 TEST_CASE("all pairs of 16 hosts occur, equally often") {
     const auto few = prove({.plan = gateway_v4(16), .seed = 3, .frames = enough});

@@ -38,6 +38,11 @@ DURATION = Quantity(
     },
     "60, 60s, 2.5ms, 100us, 2min",
 )  # fmt: skip
+COUNT = Quantity(
+    "a number of frames",
+    {"": Decimal(1), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)},
+    "1000000, 1e8, 100M, 1G",
+)
 RATIO = Quantity("a ratio", {"": Decimal(1), "%": Decimal("0.01"), "ppm": Decimal("1e-6")}, "0.5%, 0.005, 100ppm")
 
 ETHERNET_GAP_OCTETS = 20
@@ -62,6 +67,11 @@ def parse_duration(text: str, *, where: str = "") -> float:
 def parse_size(text: str, *, where: str = "") -> int:
     """Octets including the FCS, a whole number > 0."""
     return _whole(SIZE, _positive(SIZE, text, where), text, where)
+
+
+def parse_count(text: str, *, where: str = "") -> int:
+    """Frames, a whole number > 0."""
+    return _whole(COUNT, _positive(COUNT, text, where), text, where)
 
 
 def parse_memory(text: str, *, where: str = "") -> int:

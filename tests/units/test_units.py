@@ -49,9 +49,16 @@ def test_sizes_and_memory_are_whole_numbers() -> None:
         units.parse_size("64.5")
 
 
+@pytest.mark.parametrize(("text", "frames"), [("1e8", 10**8), ("100M", 10**8), ("1.5k", 1500), ("1g", 10**9), ("1_000", 1000)])
+def test_numbers_of_frames_are_read_exactly(text: str, frames: int) -> None:
+    assert units.parse_count(text) == frames
+
+
 @pytest.mark.parametrize(
     ("parse", "text"),
     [
+        (units.parse_count, "1.5"),
+        (units.parse_count, "1e-8"),
         (units.parse_rate, "fast"),
         (units.parse_rate, ""),
         (units.parse_rate, "1Mbps"),

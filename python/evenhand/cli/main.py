@@ -13,7 +13,7 @@ import typer
 from typer.rich_utils import rich_format_error
 
 import evenhand
-from evenhand.cli import demo, dut, lab, plan, predict, throughput, trial
+from evenhand.cli import demo, dut, lab, plan, predict, prove, throughput, trial
 from evenhand.cli.common import err
 from evenhand.errors import EvenhandError, RequestError
 
@@ -28,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+plan.app.command("prove", epilog=prove.EXAMPLE)(prove.prove)
 app.add_typer(plan.app, name="plan")
 app.add_typer(dut.app, name="dut")
 app.add_typer(lab.app, name="lab")

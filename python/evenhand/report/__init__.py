@@ -2,6 +2,16 @@
 """Station 10, report: tables and documents of results; never runs anything."""
 
 from evenhand.report.pcap import make_pcap
+from evenhand.report.proof import (
+    GENERATOR_NAMES,
+    ProofJudgement,
+    contrast_lines,
+    contrast_table,
+    fields_table,
+    judge_proof,
+    pairs_table,
+    proof_lines,
+)
 from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.report.throughput import (
     VERDICT_STYLES,
@@ -16,13 +26,21 @@ from evenhand.report.throughput import (
 from evenhand.report.trial import trial_report
 
 __all__ = [
+    "GENERATOR_NAMES",
     "VERDICT_STYLES",
     "Profile",
+    "ProofJudgement",
     "SuiteEntry",
     "WorstTesterFigures",
     "collect_deviations",
+    "contrast_lines",
+    "contrast_table",
     "describe_load",
+    "fields_table",
+    "judge_proof",
     "make_pcap",
+    "pairs_table",
+    "proof_lines",
     "suite_deviations",
     "suite_lines",
     "suite_table",

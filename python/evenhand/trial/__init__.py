@@ -4,21 +4,25 @@
 from evenhand.trial.engine_session import EngineSession
 from evenhand.trial.find_engine import find_engine
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, EngineMeasurer, Limits, Measurer, Waits
+from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict
 from evenhand.trial.simulated import SimulatedMeasurer
 
 __all__ = [
     "CONTRACT",
+    "MAX_PROOF_FRAMES",
     "RFC_WAITS",
     "SHORT_WAITS",
     "Deviation",
     "DirectionResult",
     "EngineMeasurer",
     "EngineSession",
+    "Generator",
     "Limits",
     "Measurer",
     "Reason",
     "SimulatedMeasurer",
+    "StreamProof",
     "TrialResult",
     "Verdict",
     "Waits",

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand plan prove`: how good the draws of a plan are, by statistics anybody can repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, get_args
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from evenhand.cli.common import DEFAULT_SEED, EngineOption, HostsOption, JsonOption, SeedOption, err, out, read_plan, write_json
+from evenhand.cli.plan import NameArgument, describe_plan
+from evenhand.errors import RequestError
+from evenhand.plan import AddressPlan, Direction
+from evenhand.report import (
+    GENERATOR_NAMES,
+    ProofJudgement,
+    contrast_lines,
+    contrast_table,
+    fields_table,
+    judge_proof,
+    pairs_table,
+    proof_lines,
+)
+from evenhand.trial import MAX_PROOF_FRAMES, EngineSession, Generator, StreamProof, find_engine
+from evenhand.units import format_count, parse_count
+
+EXAMPLE = "Example: evenhand plan prove gateway-v4 --frames 1e8 --seed 7"
+SUSPICIOUS = 1
+"""Exit code: the proof was made, and its answer is no, so that a script need not read the text."""
+_LARGEST_FIRST = 2**48 - 1 - MAX_PROOF_FRAMES * 128
+"""The tag's sequence number has 48 bits (contract/request.schema.json)."""
+
+Contrast = tuple[Generator, ...]
+
+
+def prove(
+    name: NameArgument,
+    frames: Annotated[str, typer.Option("--frames", metavar="COUNT", help="How many to draw of each stream: 1e8, 100M, 1G.")] = "1e8",
+    seed: SeedOption = DEFAULT_SEED,
+    hosts: HostsOption = None,
+    direction: Annotated[
+        str, typer.Option("--direction", metavar="forward|reverse|both", help="Left to right, back, or one after the other.")
+    ] = "both",
+    streams: Annotated[int, typer.Option("--streams", min=1, max=128, help="Streams of a direction; each is proven on its own.")] = 1,
+    first: Annotated[int, typer.Option("--first", min=0, max=_LARGEST_FIRST, help="Sequence number of the first frame.")] = 0,
+    contrast: Annotated[
+        bool, typer.Option("--contrast/--no-contrast", help="Also what a 15-bit generator and a biased modulo would score.")
+    ] = True,
+    engine: EngineOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Draw the frames of a plan, send none, and judge whether the draws are uniform and independent. Exit code 1 if suspicious."""
+    directions: tuple[Direction, ...] = (
+        ("forward", "reverse") if direction == "both" else tuple(d for d in get_args(Direction) if d == direction)
+    )
+    if not directions:
+        raise RequestError(f"{direction!r} is no direction", where="--direction", next_step="Use forward, reverse or both.")
+    count = parse_count(frames, where="--frames")
+    if count > MAX_PROOF_FRAMES:
+        raise RequestError(
+            f"{format_count(count)} frames: one stream is proven by at most {format_count(MAX_PROOF_FRAMES)} at once",
+            where="--frames",
+            next_step="Go on with --first, or with another --seed.",
+        )
+    plan = read_plan(name, hosts)
+    faulty: Contrast = tuple(generator for generator in GENERATOR_NAMES if generator != "philox") if contrast else ()
+    runs: list[dict[str, Any]] = [{"direction": d, "stream": s, "generator": "philox"} for d in directions for s in range(streams)]
+    runs += [{"direction": directions[0], "stream": 0, "generator": generator} for generator in faulty]
+    with EngineSession([find_engine(engine)]) as session, _progress() as progress:
+        proofs = [_prove(session, plan, progress, seed=seed, frames=count, first=first, streams=streams, **run) for run in runs]
+    own, others = proofs[: len(proofs) - len(faulty)], proofs[len(proofs) - len(faulty) :]
+    judgement = judge_proof(own)
+    if json_output:
+        write_json(_document(plan, seed, count, judgement, own, others))
+    else:
+        _show(plan, seed, judgement, own, others)
+    if judgement.suspicious:
+        raise typer.Exit(SUSPICIOUS)
+
+
+def _prove(session: EngineSession, plan: AddressPlan, progress: Progress, *, frames: int, **request: Any) -> StreamProof:
+    what = f"{GENERATOR_NAMES[request['generator']]}, {request['direction']}, stream {request['stream']}"
+    task = progress.add_task(what, total=frames)
+    on_event: Callable[[dict[str, Any]], None] = lambda event: progress.update(task, completed=event["drawn_frames"])  # noqa: E731
+    reply = session.request("prove", on_event=on_event, plan=plan.to_contract(), frames=frames, **request)
+    progress.remove_task(task)
+    return StreamProof.from_contract(reply)
+
+
+def _progress() -> Progress:
+    console = err()
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _show(plan: AddressPlan, seed: int, judgement: ProofJudgement, own: list[StreamProof], others: list[StreamProof]) -> None:
+    console = out()
+    console.print(f"Plan {plan.name} ({plan.figure}), seed {seed}: {format_count(plan.pairs)} address pairs per direction.")
+    for stream in own:
+        console.print()
+        console.print(fields_table(stream))
+        pairs = pairs_table(stream)
+        if pairs is not None:
+            console.print()
+            console.print(pairs)
+    if others:
+        console.print()
+        console.print(contrast_table(others))
+    console.print()
+    for line in [*contrast_lines(others), *proof_lines(judgement)]:
+        console.print(line)
+
+
+def _document(
+    plan: AddressPlan, seed: int, frames: int, judgement: ProofJudgement, own: list[StreamProof], others: list[StreamProof]
+) -> dict[str, Any]:
+    return {
+        "command": "plan prove",
+        "plan": describe_plan(plan),
+        "seed": seed,
+        "frames": frames,
+        **_judgement_document(judgement),
+        "streams": [stream.raw for stream in own],
+        "contrast": [{**_judgement_document(judge_proof([stream])), **stream.raw} for stream in others],
+    }
+
+
+def _judgement_document(judgement: ProofJudgement) -> dict[str, Any]:
+    return {
+        "verdict": judgement.verdict,
+        "figures": judgement.figures,
+        "bound": judgement.bound,
+        "unproven": judgement.unproven,
+        "suspicious": [{"where": f.where, "what": f.what, "p": f.extreme_p} for f in judgement.suspicious],
+    }
