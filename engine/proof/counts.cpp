@@ -75,10 +75,21 @@ std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std
 }  // namespace
 
 std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction direction) {
-    return {{.name = "source", .range = plan.side(plan::sending_side(direction)).hosts.host, .lane = 0},
-            {.name = "destination", .range = plan.side(plan::receiving_side(direction)).hosts.host, .lane = 1},
-            {.name = "source_port", .range = plan.source_ports, .lane = 2},
-            {.name = "destination_port", .range = plan.destination_ports, .lane = 3}};
+    std::vector<Field> fields;
+    const auto add_address = [&](const plan::HostRange& hosts, std::size_t lane, const char* whole, const char* network, const char* host) {
+        if (!hosts.network) {
+            fields.push_back({.name = whole, .range = hosts.host, .lane = lane});
+            return;
+        }
+        const unsigned host_bits = hosts.shares_octets() ? 8 : 16;
+        fields.push_back({.name = network, .range = {.first = hosts.first_network(), .count = hosts.networks(), .mode = hosts.network->mode}, .lane = lane, .shift = host_bits});
+        fields.push_back({.name = host, .range = hosts.host, .lane = lane, .mask = (1U << host_bits) - 1});
+    };
+    add_address(plan.side(plan::sending_side(direction)).hosts, 0, "source", "source_network", "source_host");
+    add_address(plan.side(plan::receiving_side(direction)).hosts, 1, "destination", "destination_network", "destination_host");
+    fields.push_back({.name = "source_port", .range = plan.source_ports, .lane = 2});
+    fields.push_back({.name = "destination_port", .range = plan.destination_ports, .lane = 3});
+    return fields;
 }
 
 FlowCounts::FlowCounts(const std::vector<Field>& fields, std::uint64_t frames) {
@@ -112,7 +123,7 @@ void FlowCounts::take(const plan::FlowBlock& block, std::size_t used) {
     if (waiting_ + used > batch) count_batch();
     for (auto& column : columns_) {
         const auto& lane = block.lanes.field[column.field.lane];
-        for (std::size_t j = 0; j < used; ++j) column.values[1 + waiting_ + j] = static_cast<std::uint32_t>(lane[j]) - column.field.range.first;
+        for (std::size_t j = 0; j < used; ++j) column.values[1 + waiting_ + j] = column.field.value_in(lane[j]);
     }
     waiting_ += used;
 }

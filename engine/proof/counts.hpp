@@ -11,16 +11,20 @@
 
 namespace evenhand::proof {
 
-/// A field of the flows, and where a block has it.
+/// A field of the flows, and where a block has it: a lane's number holds the network above the host (plan::HostRange::value).
 struct Field {
     const char* name = "";
     plan::FieldRange range;
     std::size_t lane = 0;
+    unsigned shift = 0;
+    std::uint32_t mask = 0xFFFFFFFF;
 
     [[nodiscard]] bool is_drawn() const noexcept { return range.mode == plan::Mode::pseudorandom && range.count > 1; }
+    /// Counted from 0.
+    [[nodiscard]] std::uint32_t value_in(std::uint64_t number) const noexcept { return (static_cast<std::uint32_t>(number) >> shift & mask) - range.first; }
 };
 
-/// The fields of a direction's flows.
+/// The fields of a direction's flows; network and host are two where a side has networks (SEED-33).
 [[nodiscard]] std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction direction);
 
 /// Counters have 32 bits, and the cache is what makes them fast.
