@@ -11,7 +11,7 @@ MESON_SETUP := meson setup $(if $(WERROR),--werror)
 # Not optimized and with few debug symbols: g++ takes minutes to optimize the sanitized JSON code.
 SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args=-g1 -Ddpdk=enabled
 
-.PHONY: help deps build build-asan test lint format bench demo docs clean
+.PHONY: help deps build build-asan test lint format bench demo prove docs clean
 
 help:  ## list these verbs
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -51,6 +51,9 @@ bench: build  ## measure the tester itself; results go to bench/results/
 
 demo: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
 	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
+
+prove: build  ## prove the draws with 10^9 frames for each number of hosts; takes minutes
+	@tools/prove
 
 docs: deps  ## write the generated pages of docs/reference/
 	@tools/generate-docs

@@ -24,12 +24,14 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | RATE | `500000`, `500kfps`, `1Mfps`, `14.88Mfps`: frames per second per direction |
 | TIME | `60`, `60s`, `2.5ms`, `100us`, `2min` |
 | RATIO | `0.5%`, `0.005`, `100ppm` |
+| COUNT | `1000000`, `1e8`, `100M`, `1G`: frames |
 | OCTETS | `64`, `84`, `1518B`: frame size with FCS |
 | TESTBED | a [testbed file](testbed-file.md), or `lab:linux` for the lab that is up |
 
 | exit code | meaning |
 |---|---|
 | 0 | done; loss and INVALID trials are results |
+| 1 | of `plan prove` only: the draws are suspicious |
 | 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
 | 3 | host not ready: no permission, no device, no engine, no answer from the DUT |
 | 4 | bug |

@@ -22,7 +22,8 @@ TERMINATED = 143
 
 app = typer.Typer(
     help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
-    epilog="Exit codes: 0 done, 2 bad request, 3 host not ready, 4 bug, 130 interrupted. Try: evenhand plan show gateway-v4",
+    epilog="Exit codes: 0 done, 1 suspicious draws, 2 bad request, 3 host not ready, 4 bug, 130 interrupted. "
+    "Try: evenhand plan show gateway-v4",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
