@@ -145,7 +145,7 @@ std::optional<Question> read_question(std::span<const std::byte> f) noexcept {
                     .target = get_ip(f.data() + nd_target, IpVersion::v6)};
 }
 
-std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Question& question, const MacAddress& owner) noexcept {
+std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Question& question, const MacAddress& owner, bool is_router) noexcept {
     std::byte* const f = room.data();
     if (question.target.version == IpVersion::v4) {
         write_ethernet(f, question.asker.mac, owner, frame::ethertype_arp);
@@ -157,8 +157,9 @@ std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Qu
         return octets;
     }
     constexpr std::size_t answer_octets = solicitation_octets;
-    constexpr std::uint8_t router_solicited_override = 0xE0;
-    constexpr std::uint8_t router_override = 0xA0;
+    constexpr unsigned router = 0x80;
+    constexpr unsigned solicited = 0x40;
+    constexpr unsigned override_cached = 0x20;
     if (room.size() < answer_octets) return 0;
     // Duplicate address detection is answered to all nodes, unsolicited (RFC 4861, 7.2.4).
     const bool detection = is_zero(question.asker.ip);
@@ -172,7 +173,7 @@ std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Qu
     put(f + ip6_source, question.target.bytes());
     put(f + ip6_destination, detection ? std::span<const std::uint8_t>{all_nodes} : question.asker.ip.bytes());
     f[icmp] = std::byte{type_advertisement};
-    f[icmp + 4] = std::byte{detection ? router_override : router_solicited_override};
+    f[icmp + 4] = static_cast<std::byte>(override_cached | (detection ? 0U : solicited) | (is_router ? router : 0U));
     put(f + nd_target, question.target.bytes());
     f[nd_options] = std::byte{option_target_link};
     f[nd_options + 1] = std::byte{1};

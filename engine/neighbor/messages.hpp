@@ -33,9 +33,9 @@ struct Question {
 };
 [[nodiscard]] std::optional<Question> read_question(std::span<const std::byte> frame) noexcept;
 
-/// Turn a question in place into its answer: `owner` is the MAC that the target has. Returns the octets of the answer; 0 if
-/// `room` does not hold it. `octets` is the length of the question.
-[[nodiscard]] std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Question& question, const plan::MacAddress& owner) noexcept;
+/// Turn a question in place into its answer: `owner` is the MAC that the target has, `is_router` what an advertisement says of it.
+/// Returns the octets of the answer; 0 if `room` does not hold it. `octets` is the length of the question.
+[[nodiscard]] std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Question& question, const plan::MacAddress& owner, bool is_router = true) noexcept;
 
 /// Who told its own MAC here: the sender of an ARP packet, the asker of a solicitation with the option, or the target of an advertisement.
 [[nodiscard]] std::optional<Party> read_announcement(std::span<const std::byte> frame) noexcept;

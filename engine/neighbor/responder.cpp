@@ -2,9 +2,19 @@
 #include "neighbor/responder.hpp"
 
 namespace evenhand::neighbor {
+namespace {
+
+std::optional<plan::IpAddress> link_local_of(const plan::MacAddress& mac, plan::IpVersion version) {
+    return version == plan::IpVersion::v6 ? std::optional{plan::link_local_address(mac)} : std::nullopt;
+}
+
+}  // namespace
 
 Responder::Responder(const plan::MacAddress& own_mac, const plan::IpAddress& gateway, const plan::IpAddress& dut)
-    : own_mac_{own_mac}, gateway_{gateway}, dut_{dut}, link_local_{gateway.version == plan::IpVersion::v6 ? plan::link_local_address(own_mac) : gateway} {}
+    : own_mac_{own_mac}, dut_{dut}, link_local_{link_local_of(own_mac, dut.version)}, gateway_{gateway} {}
+
+Responder::Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts, const std::optional<plan::HostMacs>& host_macs, const plan::IpAddress& dut)
+    : own_mac_{own_mac}, dut_{dut}, link_local_{link_local_of(own_mac, dut.version)}, hosts_{hosts}, host_macs_{host_macs} {}
 
 std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) noexcept {
     const std::span<const std::byte> came = frame.first(octets);
@@ -12,14 +22,22 @@ std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) no
     const auto question = read_question(came);
     if (!question) return 0;
     questions_.fetch_add(1, std::memory_order_relaxed);
-    if (!owns(question->target)) return 0;
+    const auto owner = find_owner(question->target);
+    if (!owner) return 0;
     answers_.fetch_add(1, std::memory_order_relaxed);
-    return write_answer(frame, octets, *question, own_mac_);
+    // A gateway is a router and says so; a host on the link is none.
+    return write_answer(frame, octets, *question, *owner, gateway_.has_value());
+}
+
+std::optional<plan::MacAddress> Responder::find_owner(const plan::IpAddress& address) const noexcept {
+    if (address == gateway_ || address == link_local_) return own_mac_;
+    const auto host = hosts_ ? hosts_->find(address) : std::nullopt;
+    return host ? std::optional{mac_of_host(*host)} : std::nullopt;
 }
 
 std::size_t Responder::write_question(std::span<std::byte> frame) const {
-    const Party self{.mac = own_mac_, .ip = gateway_};
-    return gateway_.version == plan::IpVersion::v4 ? write_arp_request(frame, self, dut_) : write_neighbor_solicitation(frame, self, dut_);
+    const Party self = gateway_ ? Party{.mac = own_mac_, .ip = *gateway_} : Party{.mac = mac_of_host(0), .ip = hosts_->address(0)};
+    return dut_.version == plan::IpVersion::v4 ? write_arp_request(frame, self, dut_) : write_neighbor_solicitation(frame, self, dut_);
 }
 
 std::optional<plan::MacAddress> Responder::dut_mac() const noexcept {

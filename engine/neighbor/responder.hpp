@@ -9,21 +9,29 @@
 #include <span>
 
 #include "neighbor/messages.hpp"
+#include "plan/host_macs.hpp"
+#include "plan/host_set.hpp"
 
 namespace evenhand::neighbor {
 
-/// In gateway forms a side owns its gateway address and the link-local address, never a host address (SEED-18).
-/// answer() is called by the worker that receives on this side; the rest by the session.
+/// In gateway forms a side owns its gateway address, never a host address (SEED-18). In direct forms it owns every host address of
+/// every network, and no other (SEED-20). The link-local address is its own in both. The target of a question decides, never the
+/// group or MAC that it came to (SEED-21), so unicast probes of a DUT that looks after its entries are answered like the first question.
+///
+/// answer() is called by the workers that receive on this side, the rest by the session.
 class Responder {
    public:
-    /// The tester's own addresses of this side besides the link-local one, and whom to learn from.
+    /// Gateway form. `dut`: whom to learn from.
     Responder(const plan::MacAddress& own_mac, const plan::IpAddress& gateway, const plan::IpAddress& dut);
+    /// Direct form. Hosts have the port's MAC, unless they have `host_macs`.
+    Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts, const std::optional<plan::HostMacs>& host_macs, const plan::IpAddress& dut);
 
-    /// Answers a question about an own address in place, and takes note of the DUT's MAC wherever it is told.
+    /// Answers a question about an own address in place, and takes note of the DUT's MAC wherever it is told. Allocates nothing.
     /// Returns the octets of the answer, 0 for none. `frame` is the whole buffer, `octets` the length of what came.
     [[nodiscard]] std::size_t answer(std::span<std::byte> frame, std::size_t octets) noexcept;
 
-    /// The question for the DUT's MAC, which is the learning frame as well. Needs solicitation_octets of room.
+    /// The question for the DUT's MAC, which is the learning frame of gateway forms as well; in direct forms the first host asks.
+    /// Needs solicitation_octets of room.
     [[nodiscard]] std::size_t write_question(std::span<std::byte> frame) const;
 
     [[nodiscard]] std::optional<plan::MacAddress> dut_mac() const noexcept;
@@ -37,12 +45,16 @@ class Responder {
    private:
     static constexpr std::uint64_t known_bit = std::uint64_t{1} << 48U;  // the MAC stands in the 48 bits below
 
-    [[nodiscard]] bool owns(const plan::IpAddress& address) const noexcept { return address == gateway_ || address == link_local_; }
+    /// The MAC of an own address; nothing for any other.
+    [[nodiscard]] std::optional<plan::MacAddress> find_owner(const plan::IpAddress& address) const noexcept;
+    [[nodiscard]] plan::MacAddress mac_of_host(std::uint32_t host) const noexcept { return host_macs_ ? host_macs_->mac(host) : own_mac_; }
 
     plan::MacAddress own_mac_;
-    plan::IpAddress gateway_;
     plan::IpAddress dut_;
-    plan::IpAddress link_local_;
+    std::optional<plan::IpAddress> link_local_;  // IPv6
+    std::optional<plan::IpAddress> gateway_;     // in gateway forms
+    std::optional<plan::HostSet> hosts_;         // in direct forms
+    std::optional<plan::HostMacs> host_macs_;
     std::atomic<std::uint64_t> dut_mac_{0};  // written by the receiving worker, read by the session
     std::atomic<std::uint64_t> questions_{0};
     std::atomic<std::uint64_t> answers_{0};

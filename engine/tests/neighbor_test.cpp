@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbours: SEED-18, SEED-21, R2544-34. Frames without FCS, written out as RFC 826 and RFC 4861 have them.
+// Neighbours: SEED-18, SEED-20, SEED-21, R2544-34. Frames without FCS, written out as RFC 826 and RFC 4861 have them.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "direct_plans.hpp"
 #include "frame/reader.hpp"
 #include "neighbor/responder.hpp"
 #include "octets.hpp"
@@ -166,6 +167,127 @@ TEST_CASE("the target decides, never the group (SEED-21)") {
     }
     CHECK(responder.answers() == 2);
     CHECK(responder.questions() == 9);
+}
+
+namespace {
+
+Responder direct(const plan::AddressPlan& plan, std::optional<plan::HostMacs> macs = {}) { return Responder{own, plan::HostSet{plan.right.hosts}, macs, plan.right.dut_address}; }
+
+/// A question of either version, broadcast or to the group; or unicast, as a device asks that looks after its entries.
+Octets question_for(const plan::IpAddress& target, const char* asker, bool unicast = false) {
+    const auto text = plan::to_string(target);
+    if (target.version == plan::IpVersion::v4) return octets_of(arp_hex(unicast ? own_hex : everyone, dut_hex, "0001", asker, unicast ? own_hex : "000000000000", text.c_str()));
+    const auto& t = target.octets;
+    if (unicast) return solicit({.target = text.c_str(), .source = asker, .destination = text.c_str(), .to = own_hex, .options = ""});
+    const auto group = fmt::format("ff02::1:ff{:02x}:{:x}", t[13], t[14] * 256 + t[15]);
+    return solicit({.target = text.c_str(), .source = asker, .destination = group.c_str(), .to = fmt::format("3333ff{:02x}{:02x}{:02x}", t[13], t[14], t[15])});
+}
+
+/// The MAC that an answer tells, in the frame's source and in the message; empty without an answer.
+std::string told(const Octets& reply) {
+    if (reply.empty()) return {};
+    const auto all = hex(reply);
+    const auto told_mac = all.substr(24, 4) == "0806" ? all.substr(44, 12) : all.substr(160, 12);
+    CHECK(all.substr(12, 12) == told_mac);
+    return told_mac;
+}
+
+std::string mac_hex(const plan::MacAddress& mac) { return hex(std::as_bytes(std::span{mac})); }
+
+}  // namespace
+
+TEST_CASE("in direct forms every host is answered for, asked by all or to itself (SEED-20, R2544-25)") {
+    for (const auto& plan : {tests::direct_v4(253), tests::direct_v4(), tests::direct_v6()}) {
+        auto responder = direct(plan);
+        const plan::HostSet hosts{plan.right.hosts};
+        const auto asker = plan::to_string(plan.right.dut_address);
+        std::uint64_t asked = 0;
+        for (std::uint32_t host = 0; host < hosts.size(); host += host % 7 == 0 || host + 20 > hosts.size() ? 1 : 13) {
+            for (const bool unicast : {false, true}) {
+                const auto reply = answer(responder, question_for(hosts.address(host), asker.c_str(), unicast));
+                REQUIRE(told(reply) == own_hex);
+                ++asked;
+            }
+        }
+        REQUIRE(told(answer(responder, question_for(hosts.address(hosts.size() - 1), asker.c_str()))) == own_hex);
+        CHECK(responder.answers() == asked + 1);
+        CHECK(responder.questions() == asked + 1);
+        CHECK(responder.dut_mac() == dut);
+    }
+}
+
+TEST_CASE("in direct forms nothing else is answered for: network, DUT, broadcast, the other side, a gateway (SEED-20)") {
+    for (const char* const target : {"198.19.0.0", "198.19.0.1", "198.19.255.255", "198.18.0.2", "10.0.1.2", "198.20.0.2", "0.0.0.0", "255.255.255.255"}) {
+        CHECK_MESSAGE(is_silent(direct(tests::direct_v4()), question_for(ip(target), "198.19.0.1")), target);
+    }
+    for (const char* const target : {"198.19.0.255", "198.19.1.2"}) CHECK_MESSAGE(is_silent(direct(tests::direct_v4(253)), question_for(ip(target), "198.19.0.1")), target);
+    CHECK_FALSE(is_silent(direct(tests::direct_v4()), question_for(ip("198.19.0.255"), "198.19.0.1")));  // a legal host of a /16
+    for (const char* const target : {"2001:2:0:8000::1", "2001:2:0:8000::3", "2001:2:0:8000::1:1", "2001:2:0:8001::2", "2001:2::2", "2001:2:0:9000::2", "::", "fe80::ff:fe00:22"}) {
+        CHECK_MESSAGE(is_silent(direct(tests::direct_v6()), question_for(ip(target), "2001:2:0:8000::1")), target);
+    }
+    CHECK_FALSE(is_silent(direct(tests::direct_v6()), question_for(ip("fe80::ff:fe00:11"), "fe80::ff:fe00:22")));
+}
+
+TEST_CASE("hosts of all networks are answered for, and no DUT of any (SEED-20)") {
+    Responder v4{own, tests::networks_v4(), {}, ip("198.18.0.1")};
+    for (const char* const target : {"198.18.0.2", "198.18.0.254", "198.18.77.100", "198.18.255.2", "198.18.255.254"}) {
+        CHECK_MESSAGE(told(answer(v4, question_for(ip(target), "198.18.0.1"))) == own_hex, target);
+    }
+    for (const char* const target : {"198.18.77.0", "198.18.77.1", "198.18.77.255", "198.18.255.255", "198.19.0.2"}) {
+        CHECK_MESSAGE(answer(v4, question_for(ip(target), "198.18.0.1")).empty(), target);
+    }
+    Responder v6{own, tests::networks_v6(), {}, ip("2001:2:0:8000::1")};
+    for (const char* const target : {"2001:2:0:8000::2", "2001:2:0:80ff::ffff:2", "2001:2:0:8042::abcd:2"}) {
+        CHECK_MESSAGE(told(answer(v6, question_for(ip(target), "2001:2:0:8000::1"))) == own_hex, target);
+    }
+    for (const char* const target : {"2001:2:0:8042::1", "2001:2:0:8100::2", "2001:2::2"}) {
+        CHECK_MESSAGE(answer(v6, question_for(ip(target), "2001:2:0:8000::1")).empty(), target);
+    }
+}
+
+TEST_CASE("in direct forms too the target decides, never the group (SEED-21)") {
+    auto responder = Responder{own, plan::HostSet{tests::direct_v6().left.hosts}, {}, ip("2001:2::1")};
+    CHECK_FALSE(answer(responder, solicit({.target = "2001:2::100:2", .source = "2001:2::1", .destination = "ff02::1:ff00:2"})).empty());
+    CHECK_FALSE(answer(responder, solicit({.target = "2001:2::177:2", .source = "2001:2::1", .destination = "ff02::1:ff00:2"})).empty());
+    CHECK(answer(responder, solicit({.target = "2001:2::1", .source = "2001:2::1", .destination = "ff02::1:ff00:2"})).empty());
+}
+
+TEST_CASE("a host on the link does not call itself a router, a gateway does") {
+    auto host = direct(tests::direct_v6());
+    constexpr std::size_t flags = 14 + 40 + 4;
+    CHECK(answer(host, question_for(ip("2001:2:0:8000::2"), "2001:2:0:8000::1")).at(flags) == std::byte{0x60});
+    CHECK(answer(host, solicit({.target = "2001:2:0:8000::2", .source = "::", .options = ""})).at(flags) == std::byte{0x20});
+    auto gateway = right_v6();
+    CHECK(answer(gateway, solicit({})).at(flags) == std::byte{0xE0});
+}
+
+TEST_CASE("each host answers with its own pseudorandom MAC, the link-local address with the port's (R4814-05, R4814-08)") {
+    for (const auto& plan : {tests::direct_v4(), tests::direct_v6()}) {
+        const plan::HostMacs macs{99, plan::Side::right};
+        auto responder = direct(plan, macs);
+        const plan::HostSet hosts{plan.right.hosts};
+        const auto asker = plan::to_string(plan.right.dut_address);
+        for (const std::uint32_t host : {0U, 1U, 255U, 4711U, hosts.size() - 1}) {
+            for (const bool unicast : {false, true}) CHECK(told(answer(responder, question_for(hosts.address(host), asker.c_str(), unicast))) == mac_hex(macs.mac(host)));
+        }
+    }
+    auto v6 = direct(tests::direct_v6(), plan::HostMacs{99, plan::Side::right});
+    CHECK(told(answer(v6, question_for(ip("fe80::ff:fe00:11"), "fe80::ff:fe00:22"))) == own_hex);
+}
+
+TEST_CASE("in direct forms the first host asks for the DUT (SEED-22)") {
+    const plan::HostMacs macs{99, plan::Side::right};
+    Octets frame(neighbor::arp_octets, std::byte{0xAA});
+    REQUIRE(direct(tests::direct_v4()).write_question(frame) == 60);
+    CHECK(hex(frame) == arp_hex(everyone, own_hex, "0001", "198.19.0.2", everyone, "198.19.0.1"));
+    REQUIRE(direct(tests::direct_v4(), macs).write_question(frame) == 60);
+    CHECK(hex(frame) == arp_hex(everyone, mac_hex(macs.mac(0)), "0001", "198.19.0.2", everyone, "198.19.0.1"));
+    frame.assign(neighbor::solicitation_octets, std::byte{0xAA});
+    REQUIRE(direct(tests::direct_v6()).write_question(frame) == 86);
+    CHECK(hex(frame) == hex(nd("3333ff000001", own_hex, ip("2001:2:0:8000::2"), ip("ff02::1:ff00:1"),
+                               "87000000"
+                               "00000000" +
+                                   hex_of(ip("2001:2:0:8000::1")) + "0101" + own_hex)));
 }
 
 TEST_CASE("the link-local address is answered for") {
