@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 constexpr unsigned pool_cache = 256;
 constexpr unsigned least_receive_buffers = 16383;  // net_af_xdp wants some 8k for its rings alone
 constexpr unsigned least_transmit_buffers = 8191;
-constexpr unsigned answer_ring_frames = 1024;
+constexpr unsigned answer_ring_frames = 4096;  // a receiver takes 64 questions a turn, and answers leave every few turns
 constexpr std::uint64_t all_the_time_in_the_world = 1U << 30U;
 
 /// The value of `key=` in a device string.
@@ -226,12 +226,20 @@ tally::PortCounters DpdkPort::counters() const {
             .link_up = is_link_up()};
 }
 
-void DpdkPort::send_answers() noexcept {
-    constexpr unsigned most = 32;
-    std::array<rte_mbuf*, most> frames;
-    const unsigned n = rte_ring_dequeue_burst(answers_, reinterpret_cast<void**>(frames.data()), most, nullptr);
-    const unsigned sent = send(0, frames.data(), n);
-    if (sent < n) rte_pktmbuf_free_bulk(frames.data() + sent, n - sent);
+unsigned DpdkPort::send_answers() noexcept {
+    unsigned total = 0;
+    // Bounded, so that test frames are not kept waiting: a burst of answers takes about as long as a burst of them.
+    constexpr int most_bursts = 4;
+    for (int burst = 0; burst < most_bursts; ++burst) {
+        if (held_answers_ == 0) held_answers_ = rte_ring_dequeue_burst(answers_, reinterpret_cast<void**>(answer_burst_.data()), answer_burst, nullptr);
+        const unsigned sent = send(0, answer_burst_.data(), held_answers_);
+        total += sent;
+        held_answers_ -= sent;
+        // What the device does not take now stays here, and in the ring behind it, until the next flush.
+        std::copy_n(answer_burst_.begin() + sent, held_answers_, answer_burst_.begin());
+        if (held_answers_ != 0 || rte_ring_empty(answers_) != 0) break;
+    }
+    return total;
 }
 
 void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>)>& write) {
@@ -258,6 +266,8 @@ void DpdkPort::close() noexcept {
         settle();
         id_ = RTE_MAX_ETHPORTS;
     }
+    rte_pktmbuf_free_bulk(answer_burst_.data(), held_answers_);
+    held_answers_ = 0;
     while (answers_ != nullptr && rte_ring_empty(answers_) == 0) {
         void* frame = nullptr;
         if (rte_ring_dequeue(answers_, &frame) == 0) rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));

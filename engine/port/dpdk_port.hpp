@@ -7,6 +7,7 @@
 #include <rte_mempool.h>
 #include <rte_ring.h>
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -74,10 +75,8 @@ class DpdkPort {
     void post_answer(Frame* frame) noexcept {
         if (rte_ring_enqueue(answers_, frame) != 0) rte_pktmbuf_free(frame);
     }
-    /// The worker that owns transmit queue 0 only.
-    void flush_answers() noexcept {
-        if (rte_ring_empty(answers_) == 0) send_answers();
-    }
+    /// Sends answers that wait, at most some bursts; returns how many. The worker that owns transmit queue 0 only.
+    unsigned flush_answers() noexcept { return held_answers_ != 0 || rte_ring_empty(answers_) == 0 ? send_answers() : 0; }
 
     /// Send one frame of our own outside trials, built by `write` in a buffer that it may fill. Owner of transmit queue 0 only.
     void send_control(const std::function<std::size_t(std::span<std::byte>)>& write);
@@ -87,7 +86,7 @@ class DpdkPort {
     void make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer);
     void start();
     void start_device() const;
-    void send_answers() noexcept;
+    unsigned send_answers() noexcept;
     void close() noexcept;
 
     PortOptions options_;
@@ -99,6 +98,10 @@ class DpdkPort {
     rte_mempool* receive_pool_ = nullptr;
     std::vector<rte_mempool*> transmit_pools_;  // by queue
     rte_ring* answers_ = nullptr;               // from the receivers of this port to the owner of transmit queue 0
+    // Of the owner of transmit queue 0: taken from the ring, not yet taken by the device.
+    static constexpr unsigned answer_burst = 32;
+    std::array<rte_mbuf*, answer_burst> answer_burst_{};
+    unsigned held_answers_ = 0;
 };
 
 }  // namespace evenhand::port
