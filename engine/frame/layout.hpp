@@ -46,7 +46,7 @@ static_assert(Layout<IpVersion::v6>::smallest_frame_size == 84);
 
 // The tag, 18 octets in network order:
 //   0-2   magic     0xE5 0xE4 0x01; the last is the version of this layout
-//   3-4   trial     1..65535; 0 in previews
+//   3-4   trial     1..65535; 0 in previews and in learning
 //   5     stream    bit 7: direction (0 forward, 1 reverse); bits 0-6: stream of the direction
 //   6-11  sequence  number of the frame in its direction, from 0
 //   12-17 time      tick counter of the sender when the frame was built, low 48 bits

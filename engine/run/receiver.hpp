@@ -37,9 +37,9 @@ concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std
     { responder.answer(frame, octets) } noexcept -> std::same_as<std::size_t>;
 };
 
-/// What a receiver expects during one trial.
+/// What a receiver expects during one trial or one round of learning.
 struct Expectation {
-    std::uint16_t trial = 0;  // 0: no trial runs; test frames are stale then
+    std::uint16_t trial = 0;  // number in the tag; 0 in learning
     plan::Direction direction = plan::Direction::forward;
     std::size_t octets = 0;  // of a test frame without FCS
     Ticks residual_end = 0;  // later frames are late (R2544-19)
@@ -65,22 +65,25 @@ class Receiver {
         last_poll_ = now;
         heard_.fill(0);
         heard_at_ = now;
+        is_armed_ = true;
     }
 
     [[nodiscard]] const Port& port() const noexcept { return *port_; }
 
-    void disarm() noexcept { expectation_.trial = 0; }
+    /// Test frames count nowhere from now on; neighbours are answered all the same.
+    void disarm() noexcept { is_armed_ = false; }
 
     /// `now` is of this turn of the worker's loop; frames that have come are given a time read after receive(), since a time read
-    /// before could lie before the sending of a frame that came in between.
+    /// before could lie before the sending of a frame that came in between. Returns how many frames had come.
     template <class Clock>
-    void turn(Ticks now, Clock& clock) noexcept {
+    unsigned turn(Ticks now, Clock& clock) noexcept {
         const Ticks before = now;
         const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
         if (n != 0) now = clock.now();
-        if (expectation_.trial != 0) note_gap(now);
+        if (is_armed_) note_gap(now);
         if (n != 0) take(n, now);
-        if (expectation_.trial != 0 && expectation_.order != nullptr) share_order(before, n, clock);
+        if (is_armed_ && expectation_.order != nullptr) share_order(before, n, clock);
+        return n;
     }
 
    private:
@@ -90,16 +93,16 @@ class Receiver {
             typename Port::Frame* const frame = frames_[i];
             const frame::FirstLook look = frame::look_at(Port::octets(frame), Port::length(frame));
             if (look.kind == frame::FrameKind::test) {
-                if (expectation_.trial != 0) count_test_frame(Port::octets(frame), Port::length(frame), look, now);
+                if (is_armed_) count_test_frame(Port::octets(frame), Port::length(frame), look, now);
             } else if (look.kind == frame::FrameKind::neighbor) {
-                if (expectation_.trial != 0) ++tally_->neighbor_frames;
+                if (is_armed_) ++tally_->neighbor_frames;
                 const std::size_t answer = responder_->answer({Port::octets(frame), Port::room(frame)}, Port::length(frame));
                 if (answer != 0) {
                     Port::set_length(frame, answer);
                     port_->post_answer(frame);
                     continue;
                 }
-            } else if (expectation_.trial != 0) {
+            } else if (is_armed_) {
                 ++tally_->foreign_frames;
             }
             frames_[kept++] = frame;
@@ -165,6 +168,7 @@ class Receiver {
     Port* port_;
     unsigned queue_;
     Responder* responder_;
+    bool is_armed_ = false;
     Expectation expectation_;
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;

@@ -34,6 +34,9 @@ struct WorkerRequest {
     std::vector<Queue> receivers;  // number = receive queue
 };
 
+/// Whose MAC the hosts of direct forms have (R4814-06).
+enum class HostMacMode : std::uint8_t { port, pseudorandom };
+
 struct OpenRequest {
     port::HostOptions host;
     std::array<PortRequest, 2> ports;  // by plan::Side
@@ -41,6 +44,7 @@ struct OpenRequest {
     plan::AddressPlan plan;
     std::size_t frame_size = 64;
     std::uint64_t seed = 0;
+    HostMacMode host_macs = HostMacMode::port;
 };
 
 /// RFC 2544 section 23, phases (a), (b), (d), (e).
@@ -60,6 +64,38 @@ struct TrialRequest {
     tally::Limits limits;
 };
 
+/// Reach every host of the receiving sides once, so that the DUT has resolved it.
+struct LearnRequest {
+    double rate_fps = 20'000;  // per direction
+    unsigned rounds = 5;
+    double wait_s = 1;  // after the last frame of a round
+    std::vector<plan::Direction> directions{plan::Direction::forward, plan::Direction::reverse};
+};
+
+/// How far learning is. Two values by the side where the hosts are; nothing where none is to be reached.
+struct LearningProgress {
+    struct OfSide {
+        std::uint64_t hosts = 0;
+        std::uint64_t reachable = 0;
+    };
+    unsigned round = 0;
+    std::array<std::optional<OfSide>, 2> sides;
+};
+
+struct LearningResult {
+    struct OfSide {
+        std::uint64_t hosts = 0;
+        std::uint64_t reachable = 0;
+        unsigned rounds = 0;                       // in which frames were sent to this side
+        std::vector<plan::IpAddress> unreachable;  // the first of them, most_unreachable_listed at most
+        std::uint64_t questions_answered = 0;      // on this side, meanwhile
+    };
+    std::array<std::optional<OfSide>, 2> sides;  // as in LearningProgress
+    bool stopped = false;
+};
+
+constexpr std::size_t most_unreachable_listed = 100;
+
 struct Progress {
     std::uint16_t trial = 0;
     const char* phase = "";
@@ -75,6 +111,14 @@ class TrialObserver {
     virtual ~TrialObserver() = default;
     /// False ends the trial early: INVALID, "stopped".
     virtual bool goes_on(const Progress& progress) = 0;
+};
+
+/// The same for learning.
+class LearningObserver {
+   public:
+    virtual ~LearningObserver() = default;
+    /// False ends it early, with what is known by then.
+    virtual bool goes_on(const LearningProgress& progress) = 0;
 };
 
 }  // namespace evenhand::run

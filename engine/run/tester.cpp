@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <set>
 #include <thread>
 #include <utility>
@@ -103,17 +104,39 @@ void Tester::open_port(plan::Side side) {
                                                                              .transmit_ring_frames = p.transmit_ring_frames},
                                                            [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets)); });
     const auto& s = request_.plan.side(side);
-    if (!s.gateway) {
-        throw Fault{FaultCode::bad_plan, fmt::format("{} has its hosts on the link, and this version does not answer for them", request_.plan.name),
-                    fmt::format("open.plan.{}", name_of(side)), "Use a plan with gateways."};
-    }
-    responders_[index(side)] = std::make_unique<neighbor::Responder>(p.mac.value_or(ports_[index(side)]->mac()), *s.gateway, s.dut_address);
+    const auto own_mac = p.mac.value_or(ports_[index(side)]->mac());
+    const auto host_macs = request_.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{request_.seed, side}} : std::nullopt;
+    responders_[index(side)] = s.gateway ? std::make_unique<neighbor::Responder>(own_mac, *s.gateway, s.dut_address)
+                                         : std::make_unique<neighbor::Responder>(own_mac, plan::HostSet{s.hosts}, host_macs, s.dut_address);
     if (p.dut_mac) responders_[index(side)]->set_dut_mac(*p.dut_mac);
 }
 
 std::optional<double> Tester::line_rate_bps(plan::Side side) const {
     const auto& given = request_.ports[index(side)].line_rate_bps;
     return given ? given : ports_[index(side)]->line_rate_bps();
+}
+
+plan::MacAddress Tester::source_mac(plan::Side side, std::uint32_t host) const {
+    return request_.host_macs == HostMacMode::pseudorandom ? plan::HostMacs{request_.seed, side}.mac(host) : responder(side).own_mac();
+}
+
+void Tester::check_rate(plan::Direction direction, double rate_fps, std::size_t frame_size, const char* where) const {
+    constexpr double overhead_octets = 20;  // preamble and least gap (R2544-16)
+    constexpr double bits_per_octet = 8;
+    const auto line_rate = line_rate_bps(plan::sending_side(direction));
+    const double most = line_rate ? std::floor(*line_rate / (bits_per_octet * (static_cast<double>(frame_size) + overhead_octets))) : ticks_per_second() / 2;
+    if (rate_fps > most) {
+        throw Fault{FaultCode::bad_rate, fmt::format("{:.0f} fps are more than the {:.0f} fps that {} carries", rate_fps, most, line_rate ? "the line" : "this clock"), where,
+                    fmt::format("Use at most {:.0f} fps for frames of {} octets.", most, frame_size)};
+    }
+}
+
+void Tester::check_resolved(const char* where) const {
+    for (const auto side : both_sides) {
+        if (!responder(side).dut_mac()) {
+            throw Fault{FaultCode::not_resolved, fmt::format("the DUT's MAC on the {} side is not known", name_of(side)), where, "Send a resolve request first, or give dut_mac."};
+        }
+    }
 }
 
 double Tester::ticks_per_second() const {

@@ -28,11 +28,26 @@ class Tester {
     /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory (nothing is sent then).
     [[nodiscard]] tally::TrialResult run_trial(const TrialRequest& request, TrialObserver& observer);
 
+    /// Have the DUT resolve every host of the receiving sides, and see which of them it reaches: a small test frame to each, again to
+    /// those that did not come, round after round. In gateway forms the same shows whether the routes are right. Faults: bad_rate,
+    /// not_resolved (nothing is sent then).
+    [[nodiscard]] LearningResult learn(const LearnRequest& request, LearningObserver& observer);
+
+    /// Throws Fault{bad_rate} if frames of this size do not fit on the line, or into the ticks of the clock.
+    void check_rate(plan::Direction direction, double rate_fps, std::size_t frame_size, const char* where) const;
+    /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.
+    void check_resolved(const char* where) const;
+
+    [[nodiscard]] port::DpdkPort& port(plan::Side side) { return *ports_[index(side)]; }
     [[nodiscard]] const port::DpdkPort& port(plan::Side side) const { return *ports_[index(side)]; }
     [[nodiscard]] const neighbor::Responder& responder(plan::Side side) const { return *responders_[index(side)]; }
     [[nodiscard]] bool has_static_mac(plan::Side side) const { return request_.ports[index(side)].dut_mac.has_value(); }
     [[nodiscard]] std::optional<double> line_rate_bps(plan::Side side) const;
     [[nodiscard]] const OpenRequest& request() const { return request_; }
+    /// Hosts are on the link, on both sides.
+    [[nodiscard]] bool is_direct() const { return !request_.plan.left.gateway; }
+    /// MAC of frames that come from this host of this side.
+    [[nodiscard]] plan::MacAddress source_mac(plan::Side side, std::uint32_t host) const;
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
     [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[index(side)]; }
     [[nodiscard]] std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }

@@ -2,6 +2,7 @@
 // Stations 3 to 5: one CPU of the tester. Between trials it answers neighbours at leisure; during a trial it runs the loops.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "frame/host_mac_source.hpp"
+#include "frame/learning_source.hpp"
 #include "frame/source.hpp"
 #include "neighbor/responder.hpp"
 #include "plan/plan.hpp"
@@ -22,12 +25,18 @@ namespace evenhand::run {
 
 template <plan::IpVersion V>
 using PortSender = Sender<port::DpdkPort, frame::TestFrameSource<V>>;
+template <plan::IpVersion V>
+using HostMacSender = Sender<port::DpdkPort, frame::HostMacSource<frame::TestFrameSource<V>, V>>;
+using LearningSender = Sender<port::DpdkPort, frame::LearningSource>;
 using PortReceiver = Receiver<port::DpdkPort, neighbor::Responder>;
 
-/// One worker's share of one trial. Made by the session before the trial, used by the worker during it, read by the session after it.
+/// One worker's share of one trial or of one round of learning. Made by the session before it, used by the worker during it, read by
+/// the session after it.
 struct WorkerTrial {
     /// All senders of a worker send one kind of frame, so that the loop is compiled for it.
-    std::variant<std::vector<PortSender<plan::IpVersion::v4>>, std::vector<PortSender<plan::IpVersion::v6>>> senders;
+    std::variant<std::vector<PortSender<plan::IpVersion::v4>>, std::vector<PortSender<plan::IpVersion::v6>>, std::vector<HostMacSender<plan::IpVersion::v4>>,
+                 std::vector<HostMacSender<plan::IpVersion::v6>>, std::vector<LearningSender>>
+        senders;
     std::vector<plan::Direction> sender_directions;  // of the senders, in their order
 
     struct Reception {
@@ -38,11 +47,12 @@ struct WorkerTrial {
         std::unique_ptr<tally::ReceiverTally> tally;
     };
     std::vector<Reception> receptions;
-    Ticks finish = 0;                               // when the last phase ends
-    std::atomic<bool> stop{false};                  // written by the session
-    std::atomic<bool> is_over{false};               // written by the worker, last of all
-    std::atomic<std::uint64_t> sent_frames{0};      // written by the worker now and then, for progress
-    std::atomic<std::uint64_t> received_frames{0};  // the same
+    Ticks finish = 0;                           // when the last phase ends
+    std::atomic<bool> stop{false};              // written by the session
+    std::atomic<bool> is_over{false};           // written by the worker, last of all
+    std::atomic<std::uint64_t> sent_frames{0};  // written by the worker now and then, for progress
+    /// The same, by plan::Direction.
+    std::array<std::atomic<std::uint64_t>, 2> received_frames{};
 };
 
 class Worker {
@@ -79,7 +89,8 @@ class Worker {
     };
 
     void live();
-    void idle_turn();
+    /// Returns whether there was anything to do.
+    bool idle_turn();
     void run_trial(WorkerTrial& trial) noexcept;
     template <class Senders>
     void run_loops(Senders& senders, WorkerTrial& trial) noexcept;

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Learning on the opened ports: round after round by the workers' own loops until every host has been reached.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "run/learning.hpp"
+#include "run/tester.hpp"
+
+namespace evenhand::run {
+namespace {
+
+using plan::Direction;
+using plan::Side;
+using Steady = std::chrono::steady_clock;
+
+constexpr double lead_s = 0.05;  // for the workers to leave their idle sleep
+/// Learning is not judged by its spacing: a stalled sender, or one whose port pushes back, gets this much more time.
+constexpr double grace_s = 5;
+
+double since(Steady::time_point t) { return std::chrono::duration<double>{Steady::now() - t}.count(); }
+
+std::size_t index(Side side) { return static_cast<std::size_t>(side); }
+
+/// One round in both directions.
+class Round {
+   public:
+    Round(Tester& tester, const LearnRequest& request, std::vector<HostsToReach>& directions) : directions_{directions} {
+        const double rate = tester.ticks_per_second();
+        std::size_t longest = 0;
+        for (const auto& d : directions) longest = std::max(longest, d.pending().size());
+        const double sending_s = static_cast<double>(longest) / request.rate_fps;
+        const Ticks start = pace::TickClock::now() + static_cast<Ticks>(lead_s * rate);
+        const Ticks finish = start + static_cast<Ticks>((2 * sending_s + grace_s + request.wait_s) * rate);
+        give_up_s_ = lead_s + 2 * sending_s + grace_s + request.wait_s;
+        for (const auto& worker : tester.request().workers) {
+            auto share = std::make_unique<WorkerTrial>();
+            share->finish = finish;
+            auto& senders = share->senders.emplace<std::vector<LearningSender>>();
+            for (auto& d : directions) {
+                if (d.pending().empty()) continue;
+                add_senders(tester, request, worker, d, {start, rate, request.rate_fps}, finish, senders, share->sender_directions);
+                add_receptions(worker, d, finish, *share);
+            }
+            shares_.push_back(std::move(share));
+        }
+    }
+
+    /// False if the observer ended it.
+    bool run(Tester& tester, const LearnRequest& request, const LearningProgress& before, LearningObserver& observer) {
+        using namespace std::chrono_literals;
+        std::uint64_t pending = 0;
+        for (const auto& d : directions_) pending += d.pending().size();
+        for (std::size_t i = 0; i < shares_.size(); ++i) tester.workers()[i]->begin(*shares_[i]);
+        const auto begin = Steady::now();
+        auto sent_at = Steady::time_point::max();
+        bool goes_on = true;
+        while (goes_on && since(begin) < give_up_s_) {
+            const LearningProgress progress = count(before);
+            goes_on = observer.goes_on(progress);
+            if (is_all_reachable(progress)) break;
+            if (sent_at == Steady::time_point::max() && sent_frames() == pending) sent_at = Steady::now();
+            if (sent_at != Steady::time_point::max() && since(sent_at) >= request.wait_s) break;
+            std::this_thread::sleep_for(10ms);
+        }
+        for (const auto& share : shares_) share->stop.store(true, std::memory_order_relaxed);
+        for (const auto& share : shares_) {
+            while (!share->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(1ms);
+        }
+        return goes_on;
+    }
+
+   private:
+    static void add_senders(Tester& tester, const LearnRequest& request, const WorkerRequest& worker, const HostsToReach& hosts, const pace::EvenSchedule& whole, Ticks deadline,
+                            std::vector<LearningSender>& senders, std::vector<Direction>& directions) {
+        for (const auto& s : worker.senders) {
+            if (plan::direction_sent_by(s.side) != hosts.direction()) continue;
+            const unsigned streams = tester.streams(s.side);
+            const frame::StreamShare share{.first = s.number, .stride = streams};
+            const auto source =
+                hosts.make_source(tester.request().plan, static_cast<std::uint8_t>(s.number), share, tester.source_mac(s.side, 0), tester.responder(s.side).dut_mac().value());
+            const auto schedule = whole.stream(share.first, share.stride);
+            constexpr Ticks never_overdue = Ticks{1} << 62U;
+            senders.emplace_back(tester.port(s.side), s.number, source, schedule, share.count(hosts.pending().size()), never_overdue, deadline);
+            directions.push_back(hosts.direction());
+        }
+    }
+
+    static void add_receptions(const WorkerRequest& worker, HostsToReach& hosts, Ticks finish, WorkerTrial& share) {
+        for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
+            if (worker.receivers[i].side != plan::receiving_side(hosts.direction())) continue;
+            constexpr Ticks for_ever = Ticks{1} << 62U;
+            share.receptions.push_back({.receiver = i,
+                                        .direction = hosts.direction(),
+                                        .expectation = {.trial = 0, .direction = hosts.direction(), .octets = hosts.octets(), .residual_end = finish, .ring_lasts = for_ever},
+                                        .map = &hosts.map(),
+                                        .tally = std::make_unique<tally::ReceiverTally>()});
+        }
+    }
+
+    [[nodiscard]] std::uint64_t sent_frames() const {
+        std::uint64_t sum = 0;
+        for (const auto& share : shares_) sum += share->sent_frames.load(std::memory_order_relaxed);
+        return sum;
+    }
+
+    /// What was reached before this round and what the receivers tell of it.
+    [[nodiscard]] LearningProgress count(LearningProgress progress) const {
+        for (const auto& share : shares_) {
+            for (const auto& d : directions_) {
+                progress.sides[index(plan::receiving_side(d.direction()))]->reachable +=
+                    share->received_frames[static_cast<std::size_t>(d.direction())].load(std::memory_order_relaxed);
+            }
+        }
+        return progress;
+    }
+
+    static bool is_all_reachable(const LearningProgress& progress) {
+        return std::ranges::all_of(progress.sides, [](const auto& side) { return !side || side->reachable == side->hosts; });
+    }
+
+    std::vector<HostsToReach>& directions_;
+    std::vector<std::unique_ptr<WorkerTrial>> shares_;
+    double give_up_s_;
+};
+
+}  // namespace
+
+LearningResult Tester::learn(const LearnRequest& request, LearningObserver& observer) {
+    for (const auto direction : request.directions)
+        check_rate(direction, request.rate_fps, frame::LearningSource::octets_of(request_.plan.version) + frame::fcs_octets, "learn.rate_fps");
+    check_resolved("learn");
+    std::vector<HostsToReach> directions;
+    std::array<std::uint64_t, 2> answers_before{};
+    for (const auto direction : request.directions) {
+        const auto side = plan::receiving_side(direction);
+        directions.emplace_back(request_.plan, direction, receive_queues(side) > 1);
+        answers_before[index(side)] = responder(side).answers();
+    }
+    auto result = learn_in_rounds(directions, request.rounds, [&](const LearningProgress& progress) {
+        return Round{*this, request, directions}.run(*this, request, progress, observer);
+    });
+    for (const auto& d : directions) {
+        const auto side = plan::receiving_side(d.direction());
+        result.sides[index(side)]->questions_answered = responder(side).answers() - answers_before[index(side)];
+    }
+    return result;
+}
+
+}  // namespace evenhand::run

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/learning.hpp"
+
+namespace evenhand::run {
+
+HostsToReach::HostsToReach(const plan::AddressPlan& plan, plan::Direction direction, bool shared)
+    : direction_{direction},
+      octets_{frame::LearningSource::octets_of(plan.version)},
+      from_{plan.side(plan::sending_side(direction)).hosts},
+      to_{plan.side(plan::receiving_side(direction)).hosts},
+      map_{to_.size(), shared} {}
+
+bool HostsToReach::begin_round() {
+    pending_.clear();
+    for (std::uint32_t host = 0; host < to_.size(); ++host) {
+        if (!map_.has(host)) pending_.push_back(host);
+    }
+    rounds_ += static_cast<unsigned>(!pending_.empty());
+    return !pending_.empty();
+}
+
+frame::LearningSource HostsToReach::make_source(const plan::AddressPlan& plan, std::uint8_t stream, frame::StreamShare share, const plan::MacAddress& source_mac,
+                                                const plan::MacAddress& destination_mac) const {
+    return {plan, {.direction = direction_, .stream = stream}, from_, to_, pending_, share, source_mac, destination_mac};
+}
+
+LearningResult::OfSide HostsToReach::result() const {
+    LearningResult::OfSide side{.hosts = hosts(), .reachable = reachable(), .rounds = rounds_};
+    for (const auto host : map_.first_missing(hosts(), most_unreachable_listed)) side.unreachable.push_back(to_.address(static_cast<std::uint32_t>(host)));
+    return side;
+}
+
+LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned most_rounds, const std::function<bool(const LearningProgress&)>& run_round) {
+    const auto index = [](const HostsToReach& hosts) { return static_cast<std::size_t>(plan::receiving_side(hosts.direction())); };
+    LearningResult result;
+    for (unsigned round = 1; round <= most_rounds && !result.stopped; ++round) {
+        LearningProgress progress{.round = round, .sides = {}};
+        bool is_any_pending = false;
+        for (auto& hosts : directions) {
+            is_any_pending = hosts.begin_round() || is_any_pending;
+            progress.sides[index(hosts)] = {.hosts = hosts.hosts(), .reachable = hosts.reachable()};
+        }
+        if (!is_any_pending) break;
+        result.stopped = !run_round(progress);
+    }
+    for (const auto& hosts : directions) result.sides[index(hosts)] = hosts.result();
+    return result;
+}
+
+}  // namespace evenhand::run
