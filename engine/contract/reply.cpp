@@ -20,6 +20,8 @@ Ordered optional_number(std::optional<double> value) { return value ? Ordered(*v
 
 Ordered both(const Ordered& left, const Ordered& right) { return {{"left", left}, {"right", right}}; }
 
+constexpr std::array side_names{"left", "right"};  // by plan::Side
+
 Ordered port_counters(const tally::PortCounters& c) {
     return {{"received_frames", c.received_frames},
             {"transmitted_frames", c.transmitted_frames},
@@ -250,6 +252,27 @@ std::string write_prove(std::int64_t id, const proof::ProofRequest& request, con
                     {"stopped", result.frames < request.frames},
                     {"fields", fields},
                     {"pairs", pairs}});
+}
+
+std::string write_learning(std::int64_t id, const run::LearningProgress& p) {
+    Ordered event{{"id", id}, {"event", "learning"}, {"round", p.round}};
+    for (std::size_t side = 0; side < p.sides.size(); ++side) {
+        if (p.sides[side]) event[side_names[side]] = {{"hosts", p.sides[side]->hosts}, {"reachable", p.sides[side]->reachable}};
+    }
+    return line_of(event);
+}
+
+std::string write_learn(std::int64_t id, const run::LearningResult& r) {
+    Ordered response{{"id", id}, {"response", "learn"}, {"stopped", r.stopped}};
+    for (std::size_t side = 0; side < r.sides.size(); ++side) {
+        if (!r.sides[side]) continue;
+        const auto& s = *r.sides[side];
+        Ordered unreachable = Ordered::array();
+        for (const auto& address : s.unreachable) unreachable.push_back(plan::to_string(address));
+        response[side_names[side]] = {
+            {"hosts", s.hosts}, {"reachable", s.reachable}, {"rounds", s.rounds}, {"unreachable", unreachable}, {"questions_answered", s.questions_answered}};
+    }
+    return line_of(response);
 }
 
 std::string write_trial(std::int64_t id, const tally::TrialResult& r) {

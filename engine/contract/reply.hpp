@@ -57,6 +57,8 @@ using BothSides = std::array<T, 2>;
 [[nodiscard]] std::string write_progress(std::int64_t id, const run::Progress& progress);
 [[nodiscard]] std::string write_proving(std::int64_t id, const proof::ProofRequest& request, std::uint64_t drawn_frames);
 [[nodiscard]] std::string write_prove(std::int64_t id, const proof::ProofRequest& request, const proof::ProofResult& result);
+[[nodiscard]] std::string write_learning(std::int64_t id, const run::LearningProgress& progress);
+[[nodiscard]] std::string write_learn(std::int64_t id, const run::LearningResult& result);
 [[nodiscard]] std::string write_trial(std::int64_t id, const tally::TrialResult& result);
 
 }  // namespace evenhand::contract

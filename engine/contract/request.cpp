@@ -158,7 +158,42 @@ run::OpenRequest read_open(ObjectReader& r) {
     open.plan = read_plan(r.object("plan"));
     open.frame_size = read_frame_size(r);
     open.seed = r.whole("seed", 0, any_whole);
+    if (r.has("host_macs")) {
+        constexpr std::array<std::pair<const char*, run::HostMacMode>, 2> host_mac_modes{{{"port", run::HostMacMode::port}, {"pseudorandom", run::HostMacMode::pseudorandom}}};
+        open.host_macs = choice(r, "host_macs", host_mac_modes);
+        if (open.host_macs == run::HostMacMode::pseudorandom && (open.plan.left.gateway || open.plan.right.gateway)) {
+            r.refuse("host_macs", "\"pseudorandom\" with a gateway: hosts behind a gateway have no MAC on the link (R4814-06)", "Use a direct form, or leave host_macs out.");
+        }
+    }
     return open;
+}
+
+std::vector<plan::Direction> read_directions(ObjectReader& r) {
+    std::vector<plan::Direction> found;
+    const Json& list = r.array("directions");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::string key = fmt::format("directions[{}]", i);
+        const Json holder{{key, list[i]}};
+        ObjectReader reader{holder, ""};
+        const auto direction = choice(reader, key, directions);
+        for (const auto other : found) {
+            if (other == direction) r.refuse("directions", "a direction stands twice", "Name each once.");
+        }
+        found.push_back(direction);
+    }
+    if (found.empty()) r.refuse("directions", "there is no direction", "Use forward, reverse or both.");
+    return found;
+}
+
+run::LearnRequest read_learn(ObjectReader& r) {
+    run::LearnRequest learn;
+    constexpr std::uint64_t most_rounds = 1000;
+    constexpr double longest_wait_s = 3600;
+    if (r.has("rate_fps")) learn.rate_fps = r.number("rate_fps", 0, any_number, true);
+    if (r.has("rounds")) learn.rounds = static_cast<unsigned>(r.whole("rounds", 1, most_rounds));
+    if (r.has("wait_s")) learn.wait_s = r.number("wait_s", 0, longest_wait_s);
+    if (r.has("directions")) learn.directions = read_directions(r);
+    return learn;
 }
 
 run::TrialRequest read_trial(ObjectReader& r) {
@@ -168,21 +203,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
     trial.trial = static_cast<std::uint16_t>(r.whole("trial", 1, 65535));
     trial.rate_fps = r.number("rate_fps", 0, any_number, true);
     trial.duration_s = r.number("duration_s", 0, longest_s, true);
-    if (r.has("directions")) {
-        trial.directions.clear();
-        const Json& list = r.array("directions");
-        for (std::size_t i = 0; i < list.size(); ++i) {
-            const std::string key = fmt::format("directions[{}]", i);
-            const Json holder{{key, list[i]}};
-            ObjectReader reader{holder, ""};
-            const auto direction = choice(reader, key, directions);
-            for (const auto other : trial.directions) {
-                if (other == direction) r.refuse("directions", "a direction stands twice", "Name each once.");
-            }
-            trial.directions.push_back(direction);
-        }
-        if (trial.directions.empty()) r.refuse("directions", "there is no direction", "Use forward, reverse or both.");
-    }
+    if (r.has("directions")) trial.directions = read_directions(r);
     if (r.has("waits")) {
         auto waits = r.object("waits");
         const auto wait = [&](const char* key, double& value) {
@@ -261,7 +282,7 @@ Request read_request(std::string_view line) {
     Request request;
     request.id = static_cast<std::int64_t>(r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
     using Read = AnyRequest (*)(ObjectReader&);
-    static constexpr std::array<std::pair<const char*, Read>, 9> kinds{{
+    static constexpr std::array<std::pair<const char*, Read>, 10> kinds{{
         {"about", [](ObjectReader&) -> AnyRequest { return AboutRequest{}; }},
         {"stop", [](ObjectReader&) -> AnyRequest { return StopRequest{}; }},
         {"counters", [](ObjectReader&) -> AnyRequest { return CountersRequest{}; }},
@@ -276,6 +297,7 @@ Request read_request(std::string_view line) {
         {"prove", [](ObjectReader& reader) -> AnyRequest { return read_prove(reader); }},
         {"open", [](ObjectReader& reader) -> AnyRequest { return read_open(reader); }},
         {"trial", [](ObjectReader& reader) -> AnyRequest { return read_trial(reader); }},
+        {"learn", [](ObjectReader& reader) -> AnyRequest { return read_learn(reader); }},
     }};
     const Read read = choice(r, "request", kinds);
     request.body = read(r);

@@ -34,7 +34,8 @@ struct FramesRequest {
     plan::MacAddress destination_mac{};
 };
 
-using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest, proof::ProofRequest, run::OpenRequest, run::TrialRequest>;
+using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest, proof::ProofRequest, run::OpenRequest, run::TrialRequest,
+                                run::LearnRequest>;
 
 struct Request {
     std::int64_t id = 0;

@@ -64,6 +64,19 @@ class SessionObserver : public run::TrialObserver {
     std::int64_t id_;
 };
 
+class SessionLearningObserver : public run::LearningObserver {
+   public:
+    SessionLearningObserver(LineChannel& channel, std::int64_t id) : request_{channel}, id_{id} {}
+
+    bool goes_on(const run::LearningProgress& progress) override {
+        return request_.goes_on([&] { return contract::write_learning(id_, progress); });
+    }
+
+   private:
+    LongRequest request_;
+    std::int64_t id_;
+};
+
 class SessionProofObserver : public proof::ProofObserver {
    public:
     SessionProofObserver(LineChannel& channel, std::int64_t id, const proof::ProofRequest& proof) : request_{channel}, id_{id}, proof_{proof} {}
@@ -162,6 +175,11 @@ std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
 std::string Session::answer(std::int64_t id, const run::TrialRequest& request) {
     SessionObserver observer{channel_, id};
     return contract::write_trial(id, opened().run_trial(request, observer));
+}
+
+std::string Session::answer(std::int64_t id, const run::LearnRequest& request) {
+    SessionLearningObserver observer{channel_, id};
+    return contract::write_learn(id, opened().learn(request, observer));
 }
 
 }  // namespace evenhand::session

@@ -29,6 +29,7 @@ class Session {
     std::string answer(std::int64_t id, const proof::ProofRequest& request);
     std::string answer(std::int64_t id, const run::OpenRequest& request);
     std::string answer(std::int64_t id, const run::TrialRequest& request);
+    std::string answer(std::int64_t id, const run::LearnRequest& request);
     [[nodiscard]] run::Tester& opened();
 
     LineChannel& channel_;

@@ -202,6 +202,20 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(r.stream == 3);
         CHECK(r.generator == proof::Generator::fifteen_bit);
     }
+    SUBCASE("learn") {
+        const auto plain = read_as<run::LearnRequest>(R"({"id":1,"request":"learn"})");
+        CHECK(plain.rate_fps == 20'000);
+        CHECK(plain.rounds == 5);
+        CHECK(plain.wait_s == 1);
+        CHECK(plain.directions == std::vector{Direction::forward, Direction::reverse});
+        const auto at = std::ranges::find_if(lines, [](const auto& line) { return line.find("\"rounds\"") != std::string::npos; });
+        REQUIRE(at != lines.end());
+        const auto r = read_as<run::LearnRequest>(*at);
+        CHECK(r.rate_fps == 0.5);
+        CHECK(r.rounds == 1000);
+        CHECK(r.wait_s == 0);
+        CHECK(r.directions == std::vector{Direction::reverse});
+    }
 }
 
 TEST_CASE("every bad request is refused with its code and place, and says what to do") {
@@ -285,6 +299,15 @@ TEST_CASE("small replies fit the schema") {
     CHECK(fitting(contract::write_resolve(4, {{{.dut_mac = {2}, .is_static = true}, {}}}), "resolve")["left"]["static"] == true);
     CHECK(fitting(contract::write_counters(5, {{{.port = {.missed_frames = 3}, .questions = 2, .answers = 1}, {}}}), "counters")["left"]["neighbor"]["requests"] == 2);
     CHECK(fitting(contract::write_progress(6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .sent_frames = 7}), "progress")["sent_frames"] == 7);
+    const auto learning = fitting(contract::write_learning(7, {.round = 2, .sides = {{std::nullopt, {{.hosts = 9, .reachable = 4}}}}}), "learning");
+    CHECK_FALSE(learning.contains("left"));
+    CHECK(learning["right"]["reachable"] == 4);
+    const run::LearningResult::OfSide of_side{.hosts = 3, .reachable = 2, .rounds = 5, .unreachable = {tests::ip("2001:2:0:0::2")}, .questions_answered = 8};
+    const auto learned = fitting(contract::write_learn(8, {.sides = {{of_side, std::nullopt}}, .stopped = true}), "learn");
+    CHECK(learned["left"]["unreachable"] == Json::array({"2001:2::2"}));
+    CHECK(learned["left"]["rounds"] == 5);
+    CHECK(learned["stopped"] == true);
+    CHECK_FALSE(learned.contains("right"));
 }
 
 TEST_CASE("a trial's reply fits the schema and holds its counts") {

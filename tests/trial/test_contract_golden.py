@@ -50,6 +50,7 @@ def test_every_kind_of_request_and_reply_has_a_golden_line() -> None:
         "prove",
         "open",
         "resolve",
+        "learn",
         "trial",
         "stop",
         "counters",
