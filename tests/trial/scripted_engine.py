@@ -81,6 +81,8 @@ def main(part: str) -> None:
                     say({**reply, "id": request_id, "trial": request["trial"]})
                 elif name == "prove" and reply.get("event") == "proving":
                     say({**reply, "id": request_id, "direction": request["direction"]})
+                elif name == "learn" and reply.get("event") == "learning":
+                    say({**reply, "id": request_id})
             say({**answer_of(name, part, by_response), "id": request_id})
     if part == "deaf":
         time.sleep(600)

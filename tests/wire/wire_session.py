@@ -60,6 +60,7 @@ def open_ports(
     seed: int = 1,
     workers: list[Document] | None = None,
     dut_macs: tuple[str, str] | None = NOBODY,
+    **arguments: Any,
 ) -> Document:
     ports: dict[str, Document] = {"left": {"device": left}, "right": {"device": right}}
     if dut_macs:
@@ -68,7 +69,7 @@ def open_ports(
     workers = workers or one_worker()
     return session.request(
         "open", host={"memory_mb": needed_memory_mb(workers, ports)}, ports=ports, workers=workers, plan=plan.to_contract(),
-        frame_size=frame_size or plan.smallest_frame_size, seed=seed,
+        frame_size=frame_size or plan.smallest_frame_size, seed=seed, **arguments,
     )  # fmt: skip
 
 

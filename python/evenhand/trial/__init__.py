@@ -3,6 +3,7 @@
 
 from evenhand.trial.engine_session import EngineSession
 from evenhand.trial.find_engine import find_engine
+from evenhand.trial.learning import LearnedSide, LearningProgress, LearningResult, learn
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict
@@ -18,6 +19,9 @@ __all__ = [
     "EngineMeasurer",
     "EngineSession",
     "Generator",
+    "LearnedSide",
+    "LearningProgress",
+    "LearningResult",
     "Limits",
     "Measurer",
     "Reason",
@@ -27,4 +31,5 @@ __all__ = [
     "Verdict",
     "Waits",
     "find_engine",
+    "learn",
 ]

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 7: learning, before any trial: the DUT resolves every host, and the hosts that it does not reach are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.errors import EngineError
+from evenhand.plan import Direction, SideName
+from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EngineSession
+
+DEFAULT_RATE_FPS = 20_000.0
+"""Slow enough for a control plane that resolves every destination, and 65,533 hosts still take seconds."""
+_SIDES: tuple[SideName, ...] = ("left", "right")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningProgress:
+    """How far learning is, told twice a second. By the side where the hosts are; a side that no frame goes to is not there."""
+
+    round: int
+    """From 1."""
+    hosts: Mapping[SideName, int]
+    reachable: Mapping[SideName, int]
+
+
+ProgressCallback = Callable[[LearningProgress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedSide:
+    """The hosts of one side after learning."""
+
+    hosts: int
+    reachable: int
+    rounds: int
+    """Rounds in which frames were sent to this side; 1 if all came back at once."""
+    unreachable: tuple[str, ...]
+    """The first 100 addresses, in order."""
+    questions_answered: int
+    """ARP requests or neighbour solicitations of the DUT on this side, meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningResult:
+    """What a DUT reached. Says nothing of its performance, and nothing of how long it keeps its entries."""
+
+    sides: Mapping[SideName, LearnedSide]
+    """By where the hosts are; the directions that were asked for."""
+    was_stopped: bool
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every host was reached."""
+        return all(side.reachable == side.hosts for side in self.sides.values())
+
+    @property
+    def unreachable_hosts(self) -> int:
+        return sum(side.hosts - side.reachable for side in self.sides.values())
+
+    @classmethod
+    def from_contract(cls, document: Mapping[str, Any]) -> LearningResult:
+        """Read a `learn` response. EngineError if it has another shape or contradicts itself."""
+        try:
+            sides = {name: _side(name, document[name]) for name in _SIDES if name in document}
+            if not sides:
+                raise ValueError("it tells of no side")
+            return cls(sides=sides, was_stopped=bool(document["stopped"]))
+        except (KeyError, TypeError, ValueError) as error:
+            problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise EngineError(f"the engine's learning result is outside the contract: {problem}", where="learn response") from error
+
+
+def learn(
+    session: EngineSession,
+    *,
+    rate_fps: float = DEFAULT_RATE_FPS,
+    rounds: int = 5,
+    wait_s: float = 1.0,
+    directions: Sequence[Direction] = ("forward", "reverse"),
+    on_progress: ProgressCallback | None = None,
+) -> LearningResult:
+    """Send a small test frame to every host of the receiving sides, again to those it did not reach; ports are open and resolved.
+
+    In direct forms the DUT asks for each host and the tester answers, so its neighbour table is full before the first trial
+    (SEED-20). Behind gateways the same shows whether its routes lead to every host. Hosts that stay unreachable are a result,
+    not an error.
+
+    Args:
+        rate_fps: Per direction.
+        rounds: How often a host is tried, at most.
+        wait_s: After the last frame of each round; a DUT asks again for a host after a second.
+        on_progress: Called twice a second.
+
+    Raises:
+        RequestError, HostError, EngineError: As `EngineSession.request`.
+    """
+
+    def tell(event: Document) -> None:
+        if on_progress is not None and event.get("event") == "learning":
+            on_progress(_progress(event))
+
+    document = session.request(
+        "learn",
+        on_event=tell,
+        answer_within_s=ANSWER_TIMEOUT_S + wait_s,
+        rate_fps=rate_fps,
+        rounds=rounds,
+        wait_s=wait_s,
+        directions=list(directions),
+    )
+    return LearningResult.from_contract(document)
+
+
+def _progress(event: Document) -> LearningProgress:
+    sides = {name: event[name] for name in _SIDES if name in event}
+    return LearningProgress(
+        round=int(event["round"]),
+        hosts={name: int(side["hosts"]) for name, side in sides.items()},
+        reachable={name: int(side["reachable"]) for name, side in sides.items()},
+    )
+
+
+def _side(name: str, document: Mapping[str, Any]) -> LearnedSide:
+    side = LearnedSide(
+        hosts=int(document["hosts"]),
+        reachable=int(document["reachable"]),
+        rounds=int(document["rounds"]),
+        unreachable=tuple(str(address) for address in document["unreachable"]),
+        questions_answered=int(document["questions_answered"]),
+    )
+    if not 0 <= side.reachable <= side.hosts or len(side.unreachable) > side.hosts - side.reachable:
+        raise ValueError(f"{name}: {side.reachable} of {side.hosts} hosts reached, {len(side.unreachable)} named as unreachable")
+    return side

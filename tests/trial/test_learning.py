@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Learning as Python sees it: the request that is sent, the progress that is told, and results that contradict themselves."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from evenhand.errors import EngineError, RequestError
+from evenhand.trial import EngineSession, LearningProgress, LearningResult, learn
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTED = Path(__file__).with_name("scripted_engine.py")
+REPLIES = [json.loads(line) for line in (ROOT / "contract" / "golden" / "replies.jsonl").read_text().splitlines()]
+LEARNED = [reply for reply in REPLIES if reply.get("response") == "learn"]
+
+
+def start(part: str) -> EngineSession:
+    return EngineSession([sys.executable, SCRIPTED, part])
+
+
+def test_learning_tells_its_progress_and_whom_it_did_not_reach() -> None:
+    """SEED-20: a direct form with a host that the DUT cannot reach must not go unnoticed into a trial."""
+    told: list[LearningProgress] = []
+    with start("fair") as session:
+        result = learn(session, on_progress=told.append)
+    assert [progress.round for progress in told] == [1, 3]
+    assert told[0].reachable == {"left": 1200, "right": 0}
+    assert told[1].hosts == {"right": 65536}
+    assert not result.is_complete
+    assert not result.was_stopped
+    assert result.unreachable_hosts == 1
+    assert result.sides["left"].unreachable == ("198.18.3.7",)
+    assert result.sides["right"].questions_answered == 65533
+
+
+def test_the_request_is_that_of_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[dict[str, Any]] = []
+
+    def request(_: EngineSession, name: str, **arguments: Any) -> dict[str, Any]:
+        for ours in ("on_event", "answer_within_s"):
+            arguments.pop(ours)
+        sent.append({"id": 1, "request": name, **arguments})
+        return dict(LEARNED[0])
+
+    monkeypatch.setattr(EngineSession, "request", request)
+    session = object.__new__(EngineSession)
+    learn(session)
+    learn(session, rate_fps=0.5, rounds=1, wait_s=0, directions=["reverse"])
+    schema = json.loads((ROOT / "contract" / "request.schema.json").read_text())
+    for document in sent:
+        jsonschema.Draft202012Validator(schema).validate(document)
+    assert sent[0]["directions"] == ["forward", "reverse"]
+    assert sent[1]["rounds"] == 1
+
+
+@pytest.mark.parametrize("document", LEARNED, ids=lambda d: str(d["id"]))
+def test_golden_results_are_read(document: dict[str, Any]) -> None:
+    result = LearningResult.from_contract(document)
+    assert result.was_stopped == document["stopped"]
+    assert set(result.sides) == {side for side in ("left", "right") if side in document}
+    assert not result.is_complete
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"reachable": 65534}, {"reachable": -1}, {"unreachable": ["198.18.3.7", "198.18.3.8"]}, {"hosts": "many"}, {"rounds": None}],
+    ids=str,
+)
+def test_a_result_that_contradicts_itself_is_a_bug(change: dict[str, Any]) -> None:
+    document = copy.deepcopy(LEARNED[0])
+    document["left"].update(change)
+    with pytest.raises(EngineError, match="outside the contract"):
+        LearningResult.from_contract(document)
+
+
+def test_a_result_without_a_side_is_a_bug() -> None:
+    with pytest.raises(EngineError, match="no side"):
+        LearningResult.from_contract({"id": 1, "response": "learn", "stopped": False})
+
+
+def test_a_refusal_keeps_its_kind() -> None:
+    with start("fault-bad_request") as session, pytest.raises(RequestError):
+        learn(session)
