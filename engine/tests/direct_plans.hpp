@@ -26,7 +26,11 @@ inline plan::AddressPlan direct_v6(std::uint32_t hosts = 65536) {
 }
 
 /// 256 networks 198.18.R.0/24 with the hosts 2..254, and 256 networks 2001:2:0:80RR::/64.
-inline plan::HostSet networks_v4(std::uint32_t hosts = 253) { return plan::HostSet{{.base = ip("198.18.0.0"), .offset = 2, .host = {.first = 2, .count = hosts}}, 2, 256}; }
-inline plan::HostSet networks_v6() { return plan::HostSet{{.base = ip("2001:2:0:8000::2"), .offset = 12, .host = {.first = 0, .count = 65536}}, 6, 256}; }
+inline plan::HostSet networks_v4(std::uint32_t hosts = 253) {
+    return plan::HostSet{{.base = ip("198.18.0.0"), .offset = 2, .host = {.first = 2, .count = hosts}, .network = plan::NetworkRange{.offset = 2, .count = 256}}};
+}
+inline plan::HostSet networks_v6() {
+    return plan::HostSet{{.base = ip("2001:2:0:8000::2"), .offset = 12, .host = {.first = 0, .count = 65536}, .network = plan::NetworkRange{.offset = 6, .count = 256}}};
+}
 
 }  // namespace evenhand::tests

@@ -192,7 +192,8 @@ def test_the_kernels_router_learns_every_host(name: str, host_macs: str) -> None
     for side in plan.sides:
         expected = {str(address) for address in _addresses(plan, side.name)}
         assert {n.address for n in neighbors if n.side == side.name} == expected
-        assert result.sides[side.name].questions_answered >= len(expected)
+        # The first host is known already: it asked for the DUT.
+        assert result.sides[side.name].questions_answered >= len(expected) - 1
         macs = {n.mac for n in neighbors if n.side == side.name}
         assert len(macs) == (1 if host_macs == "port" else len(expected))
     assert document["verdict"] == "PASS", document["reasons"]
