@@ -40,7 +40,7 @@ class Round {
             auto& senders = share->senders.emplace<std::vector<LearningSender>>();
             for (auto& d : directions) {
                 if (d.pending().empty()) continue;
-                add_senders(tester, request, worker, d, {start, rate, request.rate_fps}, finish, senders, share->sender_directions);
+                add_senders(tester, worker, d, {start, rate, request.rate_fps}, finish, senders, share->sender_directions);
                 add_receptions(worker, d, finish, *share);
             }
             shares_.push_back(std::move(share));
@@ -72,7 +72,7 @@ class Round {
     }
 
    private:
-    static void add_senders(Tester& tester, const LearnRequest& request, const WorkerRequest& worker, const HostsToReach& hosts, const pace::EvenSchedule& whole, Ticks deadline,
+    static void add_senders(Tester& tester, const WorkerRequest& worker, const HostsToReach& hosts, const pace::EvenSchedule& whole, Ticks deadline,
                             std::vector<LearningSender>& senders, std::vector<Direction>& directions) {
         for (const auto& s : worker.senders) {
             if (plan::direction_sent_by(s.side) != hosts.direction()) continue;
