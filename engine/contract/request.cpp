@@ -95,6 +95,7 @@ plan::AddressPlan read_plan(ObjectReader r) {
     plan.source_ports = read_udp_range(udp.object("source"));
     plan.destination_ports = read_udp_range(udp.object("destination"));
     udp.finish();
+    if (r.has("fixed_source")) plan.fixed_source = r.boolean("fixed_source");
     r.finish();
     plan::check_plan(plan);
     return plan;

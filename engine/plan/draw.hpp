@@ -37,6 +37,7 @@ struct FlowBlock {
 class NetworkSplit {
    public:
     NetworkSplit() = default;
+    /// `range` has networks.
     explicit NetworkSplit(const HostRange& range) noexcept;
 
     [[nodiscard]] std::uint32_t drawn() const noexcept { return networks_ * hosts_; }

@@ -32,6 +32,7 @@ struct AddressPlan {
     PlanSide right;
     FieldRange source_ports;       // of both directions (R4814-04)
     FieldRange destination_ports;  // of both directions
+    bool fixed_source = false;     // every frame comes from the first host of its side; for comparison with RFC 2544 section 12 (SEED-35)
 
     [[nodiscard]] const PlanSide& side(Side s) const { return s == Side::left ? left : right; }
 };

@@ -161,6 +161,18 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(fixed.plan.destination_ports == plan::FieldRange{.first = 7, .count = 1, .mode = plan::Mode::fixed});
         CHECK(fixed.frame_size == 1518);
     }
+    SUBCASE("frames of plans with networks, and of direct plans") {
+        const auto v4 = read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v4_multi_host\"")).plan;
+        CHECK_FALSE(v4.left.gateway.has_value());
+        CHECK_FALSE(v4.fixed_source);
+        CHECK(v4.right.hosts.network == plan::NetworkRange{.offset = 2, .count = 256});
+        CHECK(v4.right.hosts.host == plan::FieldRange{.first = 2, .count = 253});
+        const auto v6 = read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v6_gateway\"")).plan;
+        CHECK(v6.left.gateway == tests::ip("2001:2:0:1000::2"));
+        CHECK(v6.right.hosts.network == plan::NetworkRange{.offset = 6, .count = 3, .mode = plan::Mode::increment});
+        CHECK(read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v4_single_host\"")).plan.fixed_source);
+        CHECK_FALSE(read_as<run::OpenRequest>(line_with("requests.jsonl", "\"name\":\"direct_v6\"")).plan.right.gateway.has_value());
+    }
     SUBCASE("open") {
         const auto r = read_as<run::OpenRequest>(lines[4]);
         CHECK(r.host.memory_mb == 512);
@@ -369,7 +381,7 @@ TEST_CASE("a proof's reply fits the schema, also where there is nothing to say")
 TEST_CASE("a preview shows the frames that are drawn and sent (SEED-44, D3)") {
     for (const bool v6 : {false, true}) {
         for (const auto direction : {Direction::forward, Direction::reverse}) {
-            const contract::FramesRequest request{.plan = v6 ? tests::gateway_v6(1000) : tests::gateway_v4(1000),
+            const contract::FramesRequest request{.plan = v6 ? tests::nets_v6(200, 1000) : tests::gateway_v4(1000),
                                                   .frame_size = 100,
                                                   .seed = 99,
                                                   .direction = direction,

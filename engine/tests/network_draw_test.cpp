@@ -190,18 +190,30 @@ TEST_CASE("increment and decrement visit every address once a round, hosts first
 
 TEST_CASE("modes of networks and hosts are chosen apart (SEED-35)") {
     auto p = tests::nets_v4(8, 50);
-    SUBCASE("a fixed source network, all destination networks: RFC 2544 section 12") {
+    SUBCASE("one source and all destinations, in both directions: RFC 2544 section 12") {
+        p.fixed_source = true;
+        for (const auto direction : {Direction::forward, Direction::reverse}) {
+            std::set<std::pair<std::uint32_t, std::uint32_t>> destinations;
+            draw_pairs(p, direction, 2, 32UL * 500, [&](const Pair& pair) {
+                CHECK(pair.source == HostIndex{0, 0});
+                destinations.emplace(pair.destination.network, pair.destination.host);
+            });
+            CHECK(destinations.size() == 8 * 50);
+        }
+        auto whole = tests::gateway_v4();
+        whole.fixed_source = true;
+        CHECK(FlowDraw{whole, Direction::forward, 1}.draw(77).source == 1);
+        CHECK(FlowDraw{whole, Direction::forward, 1}.draw(77).destination == FlowDraw{tests::gateway_v4(), Direction::forward, 1}.draw(77).destination);
+    }
+    SUBCASE("a fixed network with all its hosts") {
         p.left.hosts.network->mode = Mode::fixed;
-        p.left.hosts.host.mode = Mode::fixed;
-        std::set<std::uint32_t> networks;
-        std::set<std::uint32_t> hosts;
-        draw_pairs(p, Direction::forward, 2, 32UL * 100, [&](const Pair& pair) {
-            CHECK(pair.source == HostIndex{0, 0});
-            networks.insert(pair.destination.network);
-            hosts.insert(pair.destination.host);
+        std::vector<std::uint64_t> hosts(50);
+        constexpr std::uint64_t frames = 32UL * 3000;
+        draw_pairs(p, Direction::forward, 2, frames, [&](const Pair& pair) {
+            REQUIRE(pair.source.network == 0);
+            ++hosts.at(pair.source.host);
         });
-        CHECK(networks.size() == 8);
-        CHECK(hosts.size() == 50);
+        CHECK(is_even(hosts, frames));
     }
     SUBCASE("networks in turn, hosts pseudorandom and even") {
         p.left.hosts.network->mode = Mode::increment;

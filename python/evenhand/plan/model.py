@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,6 +64,8 @@ class AddressPlan:
     right: PlanSide
     source_ports: UdpRange
     destination_ports: UdpRange
+    fixed_source: bool = False
+    """Every frame comes from the first host of its side, as in RFC 2544 section 12; for comparison runs (SEED-35)."""
 
     @property
     def sides(self) -> tuple[PlanSide, PlanSide]:
@@ -79,8 +82,10 @@ class AddressPlan:
 
     @property
     def pairs(self) -> int:
-        """Source x destination addresses of one direction."""
-        return self.left.hosts.addresses * self.right.hosts.addresses
+        """Address pairs that occur from left to right: source x destination, unless both go step by step (SEED-41)."""
+        source = self.left.hosts.fixed() if self.fixed_source else self.left.hosts
+        destination = self.right.hosts
+        return source.drawn * destination.drawn * math.lcm(source.steps, destination.steps)
 
     def to_contract(self) -> dict[str, Any]:
         """The plan as the engine reads it (contract/request.schema.json)."""
@@ -105,4 +110,5 @@ class AddressPlan:
             "left": side(self.left),
             "right": side(self.right),
             "udp_ports": {"source": udp(self.source_ports), "destination": udp(self.destination_ports)},
+            **({"fixed_source": True} if self.fixed_source else {}),
         }

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from evenhand.errors import PlanError
@@ -80,6 +80,24 @@ class HostRange:
     def addresses(self) -> int:
         """How many there are, of all networks."""
         return self.count * self.network_count
+
+    @property
+    def drawn(self) -> int:
+        """How many addresses the pseudorandom numbers choose among."""
+        return self._count_of("pseudorandom")
+
+    @property
+    def steps(self) -> int:
+        """How many addresses increment and decrement go through in a round."""
+        return self._count_of("increment", "decrement")
+
+    def _count_of(self, *modes: Mode) -> int:
+        hosts = self.count if self.mode in modes else 1
+        return hosts * (self.networks.count if self.networks is not None and self.networks.mode in modes else 1)
+
+    def fixed(self) -> HostRange:
+        """The range of which only the first host occurs."""
+        return replace(self, mode="fixed", networks=None if self.networks is None else replace(self.networks, mode="fixed"))
 
     def address(self, host_index: int, network: int = 0) -> Address:
         """Address of this host in this network, both counted from 0; IndexError outside the range."""

@@ -149,6 +149,7 @@ def make_plan(
     networks: Counts = None,
     host_mode: Mode = "pseudorandom",
     network_mode: Mode = "pseudorandom",
+    fixed_source: bool = False,
     source_ports: UdpRange = RFC4814_SOURCE_PORTS,
     destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
 ) -> AddressPlan:
@@ -157,6 +158,6 @@ def make_plan(
     if topology is None:
         raise PlanError(f"there is no plan {name!r}", next_step=f"Use one of: {', '.join(TOPOLOGIES)}.")
     return topology(
-        hosts, networks=networks, host_mode=host_mode, network_mode=network_mode,
+        hosts, networks=networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
         source_ports=source_ports, destination_ports=destination_ports,
     )  # fmt: skip

@@ -61,6 +61,7 @@ class Topology:
         networks: Counts = None,
         host_mode: Mode = "pseudorandom",
         network_mode: Mode = "pseudorandom",
+        fixed_source: bool = False,
         source_ports: UdpRange = RFC4814_SOURCE_PORTS,
         destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
     ) -> AddressPlan:
@@ -70,6 +71,7 @@ class Topology:
             hosts: Hosts of each network, for both sides or for (left, right); 1 to the maximum, which is the default (SEED-42).
                 One host in one network is a single address pair.
             networks: Networks of each side; likewise. Topologies without networks take 1 only.
+            fixed_source: Every frame comes from the first host of its side (SEED-35).
 
         Raises:
             PlanError: A count outside the topology's limits.
@@ -100,7 +102,7 @@ class Topology:
         plan = AddressPlan(
             name=self.name, figure=self.figure, ip_version=self.ip_version,
             left=side("left", self.left, left_hosts, left_networks), right=side("right", self.right, right_hosts, right_networks),
-            source_ports=source_ports, destination_ports=destination_ports,
+            source_ports=source_ports, destination_ports=destination_ports, fixed_source=fixed_source,
         )  # fmt: skip
         check_plan(plan)
         return plan
