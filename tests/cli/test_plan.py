@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.plan import TOPOLOGIES, make_plan
 from tests.cli.running import Ended
 
 Run = Callable[..., Ended]
@@ -30,6 +31,73 @@ def test_hosts_are_for_both_sides_or_for_each(evenhand: Run) -> None:
     plan = evenhand("plan", "show", "gateway_v4", "--hosts", "1000,1", "--json").json
     assert [plan[side]["hosts"]["host"]["count"] for side in ("left", "right")] == [1000, 1]
     assert plan["pairs"] == 1000
+
+
+@pytest.mark.parametrize("name", [name.replace("_", "-") for name in TOPOLOGIES])
+def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, name: str) -> None:
+    """SEED-16, SEED-36, SEED-49: topology, networks, hosts, ranges, modes, ports, gateways or none, routes; derived forms say so."""
+    plan = make_plan(name)
+    text = evenhand("plan", "show", name).out
+    for side in plan.sides:
+        for shown in (side.hosts.first_address, side.hosts.last_address, side.dut[0], side.dut[-1], f"{side.hosts.addresses:,}"):
+            assert str(shown) in text
+        if side.gateway is None:
+            assert "direct: hosts on the link" in text
+        else:
+            assert f"{side.routes[-1]}" in text
+            assert f"via {side.gateway.ip}" in text
+    for shown in (plan.name, plan.figure, "pseudorandom", "1024-65535", "1-49151", f"{plan.pairs:,}"):
+        assert shown in text
+    assert ("derived from Figures 3 and 5" in text) == (name in ("nets-v4-gateway", "nets-v6-gateway"))
+    document = evenhand("plan", "show", name, "--json").json
+    assert document["addresses"]["right"]["last"] == str(plan.right.hosts.last_address)
+    assert len(document["dut"]["left"]["routes"]) == len(plan.left.routes)
+    assert len(document["dut"]["left"]["interfaces"]) == len(plan.left.dut)
+
+
+def test_networks_are_for_both_sides_or_for_each(evenhand: Run) -> None:
+    """SEED-30, SEED-35."""
+    plan = evenhand("plan", "show", "nets-v6-gateway", "--networks", "256,3", "--hosts", "10", "--fixed-source", "--json").json
+    assert [plan[side]["hosts"]["network"]["count"] for side in ("left", "right")] == [256, 3]
+    assert plan["fixed_source"] is True
+    assert plan["pairs"] == 30
+    text = evenhand("plan", "show", "nets-v6-gateway", "--networks", "256,3", "--hosts", "10", "--fixed-source").out
+    assert "forward: 30, reverse: 2,560" in text
+
+
+def test_modes_are_passed_on(evenhand: Run) -> None:
+    """SEED-40."""
+    left = evenhand("plan", "show", "nets-v4-gateway", "--host-mode", "fixed", "--network-mode", "increment", "--json").json["left"]
+    assert (left["hosts"]["host"]["mode"], left["hosts"]["network"]["mode"]) == ("fixed", "increment")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("gateway-v4", "--networks", "256"), "SEED-34"),
+        (("nets-v4-gateway", "--hosts", "65534"), "SEED-34"),
+        (("nets-v4-gateway", "--networks", "257"), "1 to 256"),
+        (("nets-v4-gateway", "--networks", "many"), "--networks"),
+        (("gateway-v4", "--host-mode", "pseudorandon"), "Did you mean pseudorandom?"),
+        (("gateway-v4", "--network-mode", "fixed"), "one network"),
+        (("gateway-v5",), "gateway_v4"),
+    ],
+)
+def test_what_a_plan_cannot_have_is_refused_with_what_can_be_had(evenhand: Run, arguments: tuple[str, ...], words: str) -> None:
+    """SEED-34: in IPv4 either networks or 16-bit hosts."""
+    ended = evenhand("plan", "show", *arguments)
+    assert ended.code == 2
+    assert words in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize(
+    ("plan", "hosts", "warned"), [("direct-v4-net16", "2049", True), ("direct-v6", "2048", False), ("gateway-v6", "65536", False)]
+)
+def test_neighbour_tables_under_pressure_are_told_before_a_run(evenhand: Run, plan: str, hosts: str, warned: bool) -> None:
+    """SEED-06."""
+    ended = evenhand("plan", "show", plan, "--hosts", hosts)
+    assert ended.code == 0
+    assert ("resolves each of them" in " ".join(ended.err.split())) == warned
 
 
 @pytest.mark.parametrize("hosts", ["0", "65535", "1,2,3", "many", "-1", ""])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import PlanError
-from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, AddressPlan, HostRange, make_plan
+from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, AddressPlan, HostRange, make_plan, warn_of_neighbors
 
 ip = ipaddress.ip_address
 SIDES = ("left", "right")
@@ -146,6 +146,37 @@ def test_pairs(name: str, pairs: int) -> None:
     assert make_plan(name).pairs == pairs
 
 
+@pytest.mark.parametrize(
+    ("options", "forward", "reverse"),
+    [
+        ({}, 30 * 10, 30 * 10),
+        ({"fixed_source": True}, 10, 30),
+        ({"host_mode": "fixed"}, 6 * 2, 6 * 2),
+        ({"network_mode": "fixed"}, 5 * 5, 5 * 5),
+        # Both sides step together: networks by lcm(6, 2), hosts each for itself.
+        ({"network_mode": "increment"}, 5 * 5 * 6, 5 * 5 * 6),
+        ({"host_mode": "increment", "network_mode": "decrement"}, 30, 30),
+    ],
+)
+def test_pairs_are_those_that_occur(options: dict[str, Any], forward: int, reverse: int) -> None:
+    """SEED-35, SEED-41: index tied to index leaves few of them."""
+    plan = make_plan("nets_v4_multi_host", 5, networks=(6, 2), **options)
+    assert (plan.pairs_of("forward"), plan.pairs_of("reverse")) == (forward, reverse)
+    assert plan.pairs == forward
+
+
+@pytest.mark.parametrize(("count", "warned"), [(2048, False), (2049, True)])
+def test_many_hosts_on_a_link_are_warned_of(count: int, warned: bool) -> None:
+    """SEED-06: direct forms above 2,048 hosts, networks counted together; gateway forms never."""
+    for plan in (make_plan("direct_v4_net16", (1, count)), make_plan("direct_v6", count), make_plan("nets_v6_direct", count, networks=1)):
+        assert (warn_of_neighbors(plan) is not None) == warned
+    assert warn_of_neighbors(make_plan("nets_v4_single_host")) is None
+    assert warn_of_neighbors(make_plan("nets_v4_multi_host", 9, networks=(1, 256))) is not None
+    for name in TOPOLOGIES:
+        if not make_plan(name).is_direct:
+            assert warn_of_neighbors(make_plan(name)) is None
+
+
 def test_the_recommended_forms_come_first_and_every_topology_is_there() -> None:
     """SEED-05."""
     assert list(TOPOLOGIES)[:2] == ["gateway_v4", "gateway_v6"]
@@ -228,6 +259,11 @@ def test_counts_beyond_a_topology_are_refused(name: str, hosts: Any, networks: A
     """SEED-30, SEED-34, SEED-42: among them networks and 16-bit hosts together in IPv4, and what to use instead."""
     with pytest.raises(PlanError, match=message):
         make_plan(name, hosts, networks=networks)
+
+
+def test_a_mode_of_networks_needs_networks() -> None:
+    with pytest.raises(PlanError, match="gateway_v4 has one network"):
+        make_plan("gateway_v4", network_mode="fixed")
 
 
 def test_ipv6_combines_networks_and_16_bit_hosts() -> None:

@@ -6,26 +6,37 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from rich.console import Console
 
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, make_plan, plan_warnings
+from evenhand.plan import AddressPlan, Counts, Mode, make_plan, plan_warnings
 from evenhand.units import parse_size
 
 MAX_FRAME_SIZE = 1518
 DEFAULT_FRAME_SIZE = "64"
 DEFAULT_SEED = 1
 MAX_SEED = 2**64 - 1
+MODES: tuple[Mode, ...] = get_args(Mode)
+DEFAULT_MODE = MODES[0]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
 HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="N|N,M", help="Hosts per side, or left,right. Default: the maximum.")]
 NetworksOption = Annotated[
-    str | None, typer.Option("--networks", metavar="N|N,M", help="Networks per side, or left,right. Default: the maximum of the plan.")
+    str | None,
+    typer.Option("--networks", metavar="R|R,S", help="Networks per side, or left,right, of nets-... plans. Default: the maximum."),
+]
+HostModeOption = Annotated[
+    str, typer.Option("--host-mode", metavar="MODE", help=f"{', '.join(MODES)}: how the host of a frame is chosen; for comparison runs.")
+]
+NetworkModeOption = Annotated[str, typer.Option("--network-mode", metavar="MODE", help="The same for the network of a frame.")]
+FixedSourceOption = Annotated[
+    bool, typer.Option("--fixed-source", help="All frames come from the first host of their side: RFC 2544 draws destinations only.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Same seed, same frames.")]
 FrameSizeOption = Annotated[
@@ -49,9 +60,24 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
     return run or next(file for n in count(1) if not (file := Path(f"{stem}{'' if n == 1 else f'-{n}'}.evenhand")).exists())
 
 
-def read_plan(name: str, hosts: str | None, networks: str | None = None) -> AddressPlan:
-    """The named plan with `--hosts N` or `--hosts N,M`, and likewise `--networks`. PlanError or RequestError if there is none."""
-    return make_plan(name, parse_counts(hosts, "hosts"), networks=parse_counts(networks, "networks"))
+def read_plan(
+    name: str,
+    hosts: str | None,
+    networks: str | None = None,
+    *,
+    host_mode: str = DEFAULT_MODE,
+    network_mode: str = DEFAULT_MODE,
+    fixed_source: bool = False,
+) -> AddressPlan:
+    """The named plan with the options that shape it. PlanError or RequestError if there is none."""
+    return make_plan(
+        name,
+        parse_counts(hosts, where="--hosts"),
+        networks=parse_counts(networks, where="--networks"),
+        host_mode=parse_mode(host_mode, where="--host-mode"),
+        network_mode=parse_mode(network_mode, where="--network-mode"),
+        fixed_source=fixed_source,
+    )
 
 
 def warn_about(plan: AddressPlan) -> None:
@@ -60,15 +86,28 @@ def warn_about(plan: AddressPlan) -> None:
         err().print(f"Warning: {warning}", markup=False, soft_wrap=True)
 
 
-def parse_counts(text: str | None, what: str) -> int | tuple[int, int] | None:
+def parse_counts(text: str | None, *, where: str) -> Counts:
     """`1000`, or `1000,1` for left and right."""
     if text is None:
         return None
     parts = text.split(",")
     if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
-        raise RequestError(f"{text!r} is not a number of {what}", where=f"--{what}", next_step="Write 10, or 10,1 for left and right.")
+        what = where.removeprefix("--")
+        raise RequestError(
+            f"{text!r} is not a number of {what}", where=where, next_step="Write one number, or two like 100,1 for left and right."
+        )
     numbers = [int(part) for part in parts]
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def parse_mode(text: str, *, where: str) -> Mode:
+    for mode in MODES:
+        if text == mode:
+            return mode
+    near = get_close_matches(text, MODES, n=1)
+    raise RequestError(
+        f"{text!r} is no mode", where=where, next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(MODES)}."
+    )
 
 
 def choose_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | None]:

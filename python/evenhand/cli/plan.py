@@ -16,11 +16,16 @@ import typer
 from rich.table import Table
 
 from evenhand.cli.common import (
+    DEFAULT_MODE,
     DEFAULT_SEED,
     EngineOption,
+    FixedSourceOption,
     FrameSizeOption,
+    HostModeOption,
     HostsOption,
     JsonOption,
+    NetworkModeOption,
+    NetworksOption,
     SeedOption,
     choose_frame_size,
     err,
@@ -30,7 +35,7 @@ from evenhand.cli.common import (
     write_json,
 )
 from evenhand.errors import HostError, RequestError
-from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, PlanSide, UdpRange
+from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, PlanSide, UdpRange, describe_plan
 from evenhand.report import make_pcap
 from evenhand.trial import EngineSession, find_engine
 from evenhand.units import format_count
@@ -50,9 +55,17 @@ class FrameFormat(StrEnum):
 
 
 @app.command("show", epilog="Example: evenhand plan show gateway-v4 --hosts 1000")
-def show(name: NameArgument, hosts: HostsOption = None, json_output: JsonOption = False) -> None:
+def show(
+    name: NameArgument,
+    hosts: HostsOption = None,
+    networks: NetworksOption = None,
+    host_mode: HostModeOption = DEFAULT_MODE,
+    network_mode: NetworkModeOption = DEFAULT_MODE,
+    fixed_source: FixedSourceOption = False,
+    json_output: JsonOption = False,
+) -> None:
     """Show addresses, routes and ports of a plan."""
-    plan = read_plan(name, hosts)
+    plan = read_plan(name, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
     warn_about(plan)
     if json_output:
         write_json(describe_plan(plan))
@@ -78,7 +91,11 @@ def show(name: NameArgument, hosts: HostsOption = None, json_output: JsonOption 
     console = out()
     console.print(table)
     console.print(f"UDP ports: source {_ports(plan.source_ports)}, destination {_ports(plan.destination_ports)}")
-    console.print(f"Address pairs per direction: {format_count(plan.pairs)}. Smallest frame: {plan.smallest_frame_size} octets with FCS.")
+    if plan.fixed_source:
+        console.print("Source address of every frame: the first host of its side (--fixed-source).")
+    forward, reverse = (format_count(plan.pairs_of(direction)) for direction in ("forward", "reverse"))
+    pairs = f"per direction: {forward}" if forward == reverse else f"forward: {forward}, reverse: {reverse}"
+    console.print(f"Address pairs {pairs}. Smallest frame: {plan.smallest_frame_size} octets with FCS.")
 
 
 @app.command("frames", epilog="Example: evenhand plan frames gateway-v6 --count 3 --seed 7 --format pcap --output frames.pcap")
@@ -89,6 +106,10 @@ def frames(
     first: Annotated[int, typer.Option("--first", min=0, help="Sequence number of the first one.")] = 0,
     direction: Annotated[str, typer.Option("--direction", metavar="forward|reverse", help="Left to right, or back.")] = "forward",
     hosts: HostsOption = None,
+    networks: NetworksOption = None,
+    host_mode: HostModeOption = DEFAULT_MODE,
+    network_mode: NetworkModeOption = DEFAULT_MODE,
+    fixed_source: FixedSourceOption = False,
     frame_size: FrameSizeOption = None,
     frame_format: Annotated[FrameFormat, typer.Option("--format", help="table, csv, jsonl or pcap.")] = FrameFormat.TABLE,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")] = None,
@@ -100,7 +121,7 @@ def frames(
         raise RequestError(f"{direction!r} is no direction", where="--direction", next_step="Use forward or reverse.")
     if frame_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
         raise RequestError("a pcap file is no text for a terminal", where="--format pcap", next_step="Add --output FILE.")
-    plan = read_plan(name, hosts)
+    plan = read_plan(name, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
     size, note = choose_frame_size(plan, frame_size)
     if note is not None:
         err().print(note)
@@ -133,25 +154,6 @@ def ask_for_frames(
     return drawn
 
 
-def describe_plan(plan: AddressPlan) -> dict[str, Any]:
-    """For `--json`: the contract's document, and what only people and DUTs need."""
-    return {
-        **plan.to_contract(),
-        "figure": plan.figure,
-        "pairs": plan.pairs,
-        "smallest_frame_size": plan.smallest_frame_size,
-        "dut": {
-            side.name: {
-                "interfaces": [str(interface) for interface in side.dut],
-                "routes": [str(route) for route in side.routes],
-                "next_hop": None if side.gateway is None else str(side.gateway.ip),
-                "neighbors": side.dut_neighbors,
-            }
-            for side in plan.sides
-        },
-    }
-
-
 def _span(several: Sequence[object]) -> str:
     """One, or the first and the last of many."""
     return str(several[0]) if len(several) == 1 else f"{several[0]} .. {several[-1]} ({len(several)})"
@@ -159,7 +161,9 @@ def _span(several: Sequence[object]) -> str:
 
 def _drawn(side: PlanSide) -> str:
     networks = side.hosts.networks
-    return side.hosts.mode if networks is None or networks.mode == side.hosts.mode else f"{side.hosts.mode} in {networks.mode} networks"
+    if networks is None or networks.mode == side.hosts.mode:
+        return side.hosts.mode
+    return f"hosts {side.hosts.mode}, networks {networks.mode}"
 
 
 def _ports(udp: UdpRange) -> str:

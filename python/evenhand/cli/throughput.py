@@ -11,11 +11,16 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import (
+    DEFAULT_MODE,
     DEFAULT_SEED,
     EngineOption,
+    FixedSourceOption,
     FrameSizeOption,
+    HostModeOption,
     HostsOption,
     JsonOption,
+    NetworkModeOption,
+    NetworksOption,
     NoRunOption,
     RunOption,
     SeedOption,
@@ -50,6 +55,10 @@ def throughput(
     testbed: TestbedArgument,
     plan: PlanOption = "gateway-v4",
     hosts: HostsOption = None,
+    networks: NetworksOption = None,
+    host_mode: HostModeOption = DEFAULT_MODE,
+    network_mode: NetworkModeOption = DEFAULT_MODE,
+    fixed_source: FixedSourceOption = False,
     frame_size: FrameSizeOption = None,
     maximum_rate: Annotated[
         str | None, typer.Option("--maximum-rate", metavar="RATE", help="Per direction; default: the line rate. It is tried first.")
@@ -78,7 +87,7 @@ def throughput(
     json_output: JsonOption = False,
 ) -> None:
     """Find the throughput by binary search (RFC 2544 section 26.1); loads are per direction."""
-    address_plan = read_plan(plan, hosts)
+    address_plan = read_plan(plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
     warn_about(address_plan)
     size, note = choose_frame_size(address_plan, frame_size)
     maximum_fps = None if maximum_rate is None else parse_rate(maximum_rate, where="--maximum-rate")

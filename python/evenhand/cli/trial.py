@@ -10,11 +10,16 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import (
+    DEFAULT_MODE,
     DEFAULT_SEED,
     EngineOption,
+    FixedSourceOption,
     FrameSizeOption,
+    HostModeOption,
     HostsOption,
     JsonOption,
+    NetworkModeOption,
+    NetworksOption,
     SeedOption,
     choose_frame_size,
     command_line,
@@ -45,6 +50,10 @@ def trial(
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the sending phase.")] = "60s",
     plan: PlanOption = "gateway-v4",
     hosts: HostsOption = None,
+    networks: NetworksOption = None,
+    host_mode: HostModeOption = DEFAULT_MODE,
+    network_mode: NetworkModeOption = DEFAULT_MODE,
+    fixed_source: FixedSourceOption = False,
     frame_size: FrameSizeOption = None,
     loss_ratio: Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")] = "0",
     one_way: OneWayOption = False,
@@ -61,7 +70,7 @@ def trial(
     json_output: JsonOption = False,
 ) -> None:
     """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code 0."""
-    address_plan = read_plan(plan, hosts)
+    address_plan = read_plan(plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
     warn_about(address_plan)
     size, note = choose_frame_size(address_plan, frame_size)
     rate_fps = parse_rate(rate, where="--rate")

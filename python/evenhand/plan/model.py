@@ -80,12 +80,20 @@ class AddressPlan:
         """Octets with FCS that hold the headers and the 18 octets of the tag (R2544-33, R5180-10)."""
         return 64 if self.ip_version == 4 else 84
 
+    def hosts_of(self, direction: Direction) -> tuple[HostRange, HostRange]:
+        """Source and destination hosts of a direction, as they occur there."""
+        source, destination = (self.left, self.right) if direction == "forward" else (self.right, self.left)
+        return source.hosts.fixed() if self.fixed_source else source.hosts, destination.hosts
+
+    def pairs_of(self, direction: Direction) -> int:
+        """Address pairs that occur: source x destination, unless both go step by step (SEED-41)."""
+        source, destination = self.hosts_of(direction)
+        return source.drawn * destination.drawn * math.lcm(source.steps, destination.steps)
+
     @property
     def pairs(self) -> int:
-        """Address pairs that occur from left to right: source x destination, unless both go step by step (SEED-41)."""
-        source = self.left.hosts.fixed() if self.fixed_source else self.left.hosts
-        destination = self.right.hosts
-        return source.drawn * destination.drawn * math.lcm(source.steps, destination.steps)
+        """Address pairs of the forward direction; of the other as well, unless the source is fixed and the sides differ."""
+        return self.pairs_of("forward")
 
     def to_contract(self) -> dict[str, Any]:
         """The plan as the engine reads it (contract/request.schema.json)."""

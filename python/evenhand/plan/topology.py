@@ -76,6 +76,8 @@ class Topology:
         Raises:
             PlanError: A count outside the topology's limits.
         """
+        if self.networks is None and network_mode != "pseudorandom":
+            raise PlanError(f"{network_mode} networks: {self.name} has one network, which has no number", where="network mode")
         left_hosts, right_hosts = self._hosts_of_sides(hosts)
         left_networks, right_networks = self._networks_of_sides(networks)
 

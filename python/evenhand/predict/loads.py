@@ -124,12 +124,13 @@ def predict(plan: AddressPlan, model: DeviceModel, directions: Sequence[Directio
 
 def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField]:
     """Every field that the device hashes."""
-    source, destination = plan.sides if direction == "forward" else plan.sides[::-1]
-    modes = {f"{side.name} hosts": side.hosts.mode for side in plan.sides if side.hosts.count > 1}
-    networks = {side.name: side.hosts.networks for side in plan.sides}
+    source, destination = plan.hosts_of(direction)
+    ends = dict(zip(("left", "right") if direction == "forward" else ("right", "left"), (source, destination), strict=True))
+    modes = {f"{name} hosts": hosts.mode for name, hosts in ends.items() if hosts.count > 1}
+    networks = {name: hosts.networks for name, hosts in ends.items()}
     modes |= {f"{name} networks": n.mode for name, n in networks.items() if n is not None and n.count > 1}
-    address_bits = 8 * len(source.hosts.base.packed)
-    pairs = [(0, address_bits, _address_words(source.hosts), _address_words(destination.hosts))]
+    address_bits = 8 * len(source.base.packed)
+    pairs = [(0, address_bits, _address_words(source), _address_words(destination))]
     if model.hash_type == "type2":
         ports = {"source ports": plan.source_ports, "destination ports": plan.destination_ports}
         modes |= {name: udp.mode for name, udp in ports.items() if udp.first != udp.last}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that the real engine makes of every topology: addresses of the set, all of it, right octets and checksums."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+
+from evenhand.errors import HostError
+from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, make_plan
+from evenhand.trial import EngineSession, find_engine
+
+pytestmark = pytest.mark.wire
+DIRECTIONS: tuple[Direction, Direction] = ("forward", "reverse")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[EngineSession]:
+    try:
+        path = find_engine()
+    except HostError as error:
+        pytest.skip(f"no engine: {error}")
+    with EngineSession([path]) as session:
+        yield session
+
+
+def frames_of(engine: EngineSession, plan: AddressPlan, direction: Direction, count: int) -> list[dict[str, Any]]:
+    reply = engine.request(
+        "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size + 7, seed=99, direction=direction, count=count
+    )
+    frames: list[dict[str, Any]] = reply["frames"]
+    return frames
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_every_frame_is_of_the_set_and_its_octets_say_so(engine: EngineSession, name: str, direction: Direction) -> None:
+    """SEED-03, SEED-04, SEED-31, SEED-32, SEED-36, SEED-47, R2544-38: octets and checksums as another program reads them."""
+    plan = make_plan(name)
+    source, destination = plan.hosts_of(direction)
+    layer = IP if plan.ip_version == 4 else IPv6
+    for frame in frames_of(engine, plan, direction, 300):
+        packet = Ether(bytes.fromhex(frame["octets"]))
+        addresses = packet[layer].src, packet[layer].dst
+        assert addresses == (frame["source"], frame["destination"])
+        assert ipaddress.ip_address(addresses[0]) in source
+        assert ipaddress.ip_address(addresses[1]) in destination
+        sent = packet[UDP].chksum, packet[IP].chksum if plan.ip_version == 4 else None
+        del packet[UDP].chksum
+        if plan.ip_version == 4:
+            del packet[IP].chksum
+        again = Ether(bytes(packet))
+        assert sent == (again[UDP].chksum, again[IP].chksum if plan.ip_version == 4 else None)
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_every_pair_of_a_small_plan_occurs_and_no_other(engine: EngineSession, name: str) -> None:
+    """SEED-30, SEED-33, SEED-41: networks x hosts of one side with all of the other, in both directions."""
+    topology = TOPOLOGIES[name]
+    hosts, networks = min(topology.hosts, 3), min(topology.networks or 1, 4)
+    plan = topology((hosts, 1), networks=(networks, 2 if topology.networks else 1))
+    for direction in DIRECTIONS:
+        ends = plan.hosts_of(direction)
+        expected = {
+            (str(a), str(b))
+            for a in (ends[0].address(h, n) for n in range(ends[0].network_count) for h in range(ends[0].count))
+            for b in (ends[1].address(h, n) for n in range(ends[1].network_count) for h in range(ends[1].count))
+        }
+        # 24 pairs at most: the chance that one of them is missing among 1,000 frames is below 10^-17.
+        assert {(f["source"], f["destination"]) for f in frames_of(engine, plan, direction, 1000)} == expected
+
+
+@pytest.mark.parametrize("name", ["gateway_v4", "direct_v6", "nets_v4_single_host", "nets_v6_gateway"])
+def test_a_fixed_source_is_the_first_host_and_destinations_vary(engine: EngineSession, name: str) -> None:
+    """SEED-35, R2544-13: random destinations, as RFC 2544 section 12 has them."""
+    plan = make_plan(name, fixed_source=True)
+    for direction, side in zip(DIRECTIONS, plan.sides, strict=True):
+        frames = frames_of(engine, plan, direction, 500)
+        assert {f["source"] for f in frames} == {str(side.hosts.first_address)}
+        assert len({f["destination"] for f in frames}) > 150
+
+
+@pytest.mark.parametrize("host_mode", ["fixed", "increment", "decrement"])
+@pytest.mark.parametrize("network_mode", ["pseudorandom", "fixed", "increment", "decrement"])
+def test_modes_for_comparison_runs_make_the_stated_sequences(engine: EngineSession, host_mode: Any, network_mode: Any) -> None:
+    """SEED-40: hosts first, then networks; what is pseudorandom stays so."""
+    plan = make_plan("nets_v4_multi_host", 3, networks=4, host_mode=host_mode, network_mode=network_mode)
+    found = [plan.left.hosts.find(ipaddress.ip_address(f["source"])) for f in frames_of(engine, plan, "forward", 60)]
+    hosts, networks = [place[0] for place in found if place], [place[1] for place in found if place]
+    assert hosts == {"fixed": [0] * 60, "increment": [0, 1, 2] * 20, "decrement": [2, 1, 0] * 20}[host_mode]
+    if network_mode == "pseudorandom":
+        assert set(networks) == {0, 1, 2, 3}
+        return
+    turns = [k if host_mode == "fixed" else k // 3 for k in range(60)]
+    assert networks == [{"fixed": 0, "increment": t % 4, "decrement": 3 - t % 4}[network_mode] for t in turns]
