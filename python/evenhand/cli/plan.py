@@ -74,17 +74,21 @@ def show(
     table.add_column("")
     for side in plan.sides:
         table.add_column(side.name)
-    rows: dict[str, list[str]] = {
-        "networks": [format_count(side.hosts.network_count) for side in plan.sides],
-        "hosts of a network": [format_count(side.hosts.count) for side in plan.sides],
-        "addresses": [format_count(side.hosts.addresses) for side in plan.sides],
+    rows: dict[str, list[str]] = {}
+    if plan.left.hosts.networks is not None:
+        rows["networks"] = [format_count(side.hosts.network_count) for side in plan.sides]
+        rows["hosts per network"] = [format_count(side.hosts.count) for side in plan.sides]
+    rows |= {
+        "hosts": [format_count(side.hosts.addresses) for side in plan.sides],
         "first host": [str(side.hosts.first_address) for side in plan.sides],
         "last host": [str(side.hosts.last_address) for side in plan.sides],
         "drawn": [_drawn(side) for side in plan.sides],
         "tester (gateway)": ["direct: hosts on the link" if side.gateway is None else str(side.gateway) for side in plan.sides],
         "DUT": [_span(side.dut) for side in plan.sides],
-        "DUT's routes": ["none" if side.gateway is None else f"{_span(side.routes)} via {side.gateway.ip}" for side in plan.sides],
-        "DUT's neighbour entries": [format_count(side.dut_neighbors) for side in plan.sides],
+        "DUT's route" if all(len(side.routes) == 1 for side in plan.sides) else "DUT's routes": [
+            "none" if side.gateway is None else f"{_span(side.routes)} via {side.gateway.ip}" for side in plan.sides
+        ],
+        "DUT's neighbours": [format_count(side.dut_neighbors) for side in plan.sides],
     }
     for title, cells in rows.items():
         table.add_row(title, *cells)
