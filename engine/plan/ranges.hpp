@@ -65,7 +65,7 @@ struct HostRange {
     [[nodiscard]] HostIndex index(std::uint32_t value) const;
     /// Address with this value; the value need not be of the range.
     [[nodiscard]] IpAddress address(std::uint32_t value) const;
-    [[nodiscard]] bool contains(const IpAddress& address) const;
+    [[nodiscard]] bool contains(const IpAddress& wanted) const;
 };
 
 }  // namespace evenhand::plan

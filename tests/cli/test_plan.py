@@ -97,7 +97,7 @@ def test_neighbour_tables_under_pressure_are_told_before_a_run(evenhand: Run, pl
     """SEED-06."""
     ended = evenhand("plan", "show", plan, "--hosts", hosts)
     assert ended.code == 0
-    assert ("resolves each of them" in " ".join(ended.err.split())) == warned
+    assert ("resolve every host by" in " ".join(ended.err.split())) == warned
 
 
 @pytest.mark.parametrize("hosts", ["0", "65535", "1,2,3", "many", "-1", ""])

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenhand.cli.common import MODES
-from evenhand.plan import MANY_NEIGHBORS, TOPOLOGIES, make_plan
+from evenhand.plan import TOPOLOGIES, make_plan
+from evenhand.plan.warnings import MOST_UNSUSPICIOUS_DIRECT_HOSTS
 from tests.docs.documents import read, table_rows
 
 PAGE = "docs/reference/plans.md"
@@ -35,4 +36,4 @@ def test_the_page_lists_every_plan_with_its_addresses() -> None:
 def test_the_page_lists_every_mode_and_the_limit_of_the_warning() -> None:
     """SEED-06, SEED-40."""
     assert [row[0] for row in table_rows(PAGE, "mode")] == list(MODES)
-    assert f"Above {MANY_NEIGHBORS:,} hosts" in " ".join(read(PAGE).split())
+    assert f"Above {MOST_UNSUSPICIOUS_DIRECT_HOSTS:,} hosts" in " ".join(read(PAGE).split())

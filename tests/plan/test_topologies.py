@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import PlanError
-from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, AddressPlan, HostRange, make_plan, warn_of_neighbors
+from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, AddressPlan, HostRange, make_plan
 
 ip = ipaddress.ip_address
 SIDES = ("left", "right")
@@ -163,18 +163,6 @@ def test_pairs_are_those_that_occur(options: dict[str, Any], forward: int, rever
     plan = make_plan("nets_v4_multi_host", 5, networks=(6, 2), **options)
     assert (plan.pairs_of("forward"), plan.pairs_of("reverse")) == (forward, reverse)
     assert plan.pairs == forward
-
-
-@pytest.mark.parametrize(("count", "warned"), [(2048, False), (2049, True)])
-def test_many_hosts_on_a_link_are_warned_of(count: int, warned: bool) -> None:
-    """SEED-06: direct forms above 2,048 hosts, networks counted together; gateway forms never."""
-    for plan in (make_plan("direct_v4_net16", (1, count)), make_plan("direct_v6", count), make_plan("nets_v6_direct", count, networks=1)):
-        assert (warn_of_neighbors(plan) is not None) == warned
-    assert warn_of_neighbors(make_plan("nets_v4_single_host")) is None
-    assert warn_of_neighbors(make_plan("nets_v4_multi_host", 9, networks=(1, 256))) is not None
-    for name in TOPOLOGIES:
-        if not make_plan(name).is_direct:
-            assert warn_of_neighbors(make_plan(name)) is None
 
 
 def test_the_recommended_forms_come_first_and_every_topology_is_there() -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 1, address plan: what the user writes becomes checked, frozen dataclasses."""
 
-from evenhand.plan.describe import MANY_NEIGHBORS, describe_plan, warn_of_neighbors
+from evenhand.plan.describe import describe_plan
 from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, PlanSide, SideName
 from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
@@ -11,7 +11,6 @@ from evenhand.plan.warnings import plan_warnings
 
 __all__ = [
     "BENCHMARKING_BLOCK",
-    "MANY_NEIGHBORS",
     "TOPOLOGIES",
     "Address",
     "AddressPlan",
