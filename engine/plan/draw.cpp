@@ -34,12 +34,8 @@ std::uint64_t NetworkSplit::step(std::uint64_t k) const noexcept {
 
 FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}, direction_{static_cast<std::uint32_t>(direction)} {
-    std::array<HostRange, address_fields> hosts{plan.side(sending_side(direction)).hosts, plan.side(receiving_side(direction)).hosts};
+    const std::array<HostRange, address_fields> hosts{plan.sources(direction), plan.side(receiving_side(direction)).hosts};
     has_networks_ = hosts[0].network.has_value();  // of both sides or of none: check_plan
-    if (plan.fixed_source) {
-        hosts[0].host.mode = Mode::fixed;
-        if (has_networks_) hosts[0].network->mode = Mode::fixed;
-    }
     for (std::size_t i = 0; i < hosts.size(); ++i) {
         if (!has_networks_) {
             set_field(i, hosts[i].host);

@@ -35,6 +35,16 @@ struct AddressPlan {
     bool fixed_source = false;     // every frame comes from the first host of its side; for comparison with RFC 2544 section 12 (SEED-35)
 
     [[nodiscard]] const PlanSide& side(Side s) const { return s == Side::left ? left : right; }
+
+    /// Hosts that the frames of a direction come from, and how: `fixed_source` has its way.
+    [[nodiscard]] HostRange sources(Direction d) const {
+        HostRange hosts = side(sending_side(d)).hosts;
+        if (fixed_source) {
+            hosts.host.mode = Mode::fixed;
+            if (hosts.network) hosts.network->mode = Mode::fixed;
+        }
+        return hosts;
+    }
 };
 
 /// Throws Fault{bad_plan} that names the clash: address families, ranges that leave their octets, IPv4 networks with 16-bit hosts (SEED-34),

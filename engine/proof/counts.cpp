@@ -85,7 +85,7 @@ std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction dire
         fields.push_back({.name = network, .range = {.first = hosts.first_network(), .count = hosts.networks(), .mode = hosts.network->mode}, .lane = lane, .shift = host_bits});
         fields.push_back({.name = host, .range = hosts.host, .lane = lane, .mask = (1U << host_bits) - 1});
     };
-    add_address(plan.side(plan::sending_side(direction)).hosts, 0, "source", "source_network", "source_host");
+    add_address(plan.sources(direction), 0, "source", "source_network", "source_host");
     add_address(plan.side(plan::receiving_side(direction)).hosts, 1, "destination", "destination_network", "destination_host");
     fields.push_back({.name = "source_port", .range = plan.source_ports, .lane = 2});
     fields.push_back({.name = "destination_port", .range = plan.destination_ports, .lane = 3});

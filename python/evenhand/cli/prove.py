@@ -9,10 +9,21 @@ from typing import Annotated, Any, get_args
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from evenhand.cli.common import DEFAULT_SEED, EngineOption, HostsOption, JsonOption, SeedOption, err, out, read_plan, write_json
-from evenhand.cli.plan import NameArgument, describe_plan
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    EngineOption,
+    HostsOption,
+    JsonOption,
+    NetworksOption,
+    SeedOption,
+    err,
+    out,
+    read_plan,
+    write_json,
+)
+from evenhand.cli.plan import NameArgument
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Direction
+from evenhand.plan import AddressPlan, Direction, describe_plan
 from evenhand.report import (
     GENERATOR_NAMES,
     ProofJudgement,
@@ -40,6 +51,7 @@ def prove(
     frames: Annotated[str, typer.Option("--frames", metavar="COUNT", help="How many to draw of each stream: 1e8, 100M, 1G.")] = "1e8",
     seed: SeedOption = DEFAULT_SEED,
     hosts: HostsOption = None,
+    networks: NetworksOption = None,
     direction: Annotated[
         str, typer.Option("--direction", metavar="forward|reverse|both", help="Left to right, back, or one after the other.")
     ] = "both",
@@ -64,7 +76,7 @@ def prove(
             where="--frames",
             next_step="Go on with --first, or with another --seed.",
         )
-    plan = read_plan(name, hosts)
+    plan = read_plan(name, hosts, networks)
     faulty: Contrast = tuple(generator for generator in GENERATOR_NAMES if generator != "philox") if contrast else ()
     runs: list[dict[str, Any]] = [{"direction": d, "stream": s, "generator": "philox"} for d in directions for s in range(streams)]
     runs += [{"direction": directions[0], "stream": 0, "generator": generator} for generator in faulty]

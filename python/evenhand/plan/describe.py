@@ -7,6 +7,7 @@ from typing import Any
 
 from evenhand.plan.model import AddressPlan
 
+
 def describe_plan(plan: AddressPlan) -> dict[str, Any]:
     """The contract's document, and what only people and DUTs need (SEED-49)."""
     return {
