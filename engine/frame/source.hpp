@@ -35,11 +35,10 @@ class TestFrameSource {
     /// Write the next frame at each of `frames`, frame_octets() long; `now_ticks` goes into their tags.
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
         // Decided when the template was made; IPv4 networks share the octets of the host number.
-        if (V == IpVersion::v6 && template_.has_network_octets) {
-            write_frames<V == IpVersion::v6>(frames, now_ticks);
-        } else {
-            write_frames<false>(frames, now_ticks);
+        if constexpr (V == IpVersion::v6) {
+            if (template_.has_network_octets) return write_frames<true>(frames, now_ticks);
         }
+        write_frames<false>(frames, now_ticks);
     }
 
    private:
