@@ -75,10 +75,10 @@ void Worker::run_trial(WorkerTrial& trial) noexcept {
 
 template <class Senders>
 void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
-    // What is not sending or receiving is looked at once in so many turns. Answers: a receiver may have been asked for 64 hosts in each
-    // turn, and all of them must fit into the port's ring until then. The rest: every some ten microseconds.
-    constexpr int turns_between_answers = 8;
-    constexpr int answers_between_looks = 64;
+    // What is not sending or receiving is looked at once in so many turns. Answers: a burst of them costs the port little more than one,
+    // but 64 questions in each turn must fit into the ring until then. The rest: ten times rarer.
+    constexpr int turns_between_answers = 32;
+    constexpr int answers_between_looks = 16;
     pace::TickClock clock;
     do {
         for (int i = 0; i < answers_between_looks; ++i) {

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers for hosts on the link beside a trial: 200,000 questions a second while one core sends at up to 80 % of what it can.
+
+A DUT whose 65,533 neighbour entries went stale together asks on the receiving side; the frames of the trial leave on the other side into
+a port that drops. So every trial loses all its frames, and what counts is that none of them is INVALID and that every question has its
+answer. A virtual machine stalls now and then, so each case is tried several times and all are recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from pieces import opened, record, trial
+
+from evenhand.plan import AddressPlan, make_plan
+from evenhand.testbed.workers import lay_out_workers
+from evenhand.trial.find_engine import find_engine
+
+ASKER = find_engine().parent / "bench" / "evenhand-bench-asker"
+QUESTIONS_PER_SECOND = 200_000
+ASKING_S = 5.0
+TRIAL_S = 2.0
+TRIALS = 5
+SHARES = (0.5, 0.8)
+"""Of the tester's ceiling."""
+BEYOND_REACH_FPS = 4e8
+LEFT = "net_null0,no-rx=1"
+WORKERS = lay_out_workers([1])
+
+
+def ceiling_fps(plan: AddressPlan) -> float:
+    """What the core offers when next to nobody asks. The asker runs all the same: its CPU may be the other half of our core."""
+    return float(answered_trial(plan, BEYOND_REACH_FPS, questions_per_second=1)["offered_fps"])
+
+
+def answered_trial(plan: AddressPlan, rate_fps: float, *, questions_per_second: int = QUESTIONS_PER_SECOND) -> dict[str, Any]:
+    """One trial while the asker asks from before its beginning to after its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        device = f"net_memif0,role={{}},id=0,socket={Path(folder) / 'right'},socket-abstract=no,rsize=11"
+        command = [ASKER, device.format("server"), "0", str(plan.ip_version), str(questions_per_second), str(ASKING_S)]
+        asker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            with opened(plan, LEFT, device.format("client"), WORKERS) as session:
+                time.sleep(1)  # the asker measures its clock first
+                before, began = session.request("counters")["right"]["neighbor"]["answers"], time.monotonic()
+                document = trial(session, rate_fps, TRIAL_S)
+                answers, seconds = session.request("counters")["right"]["neighbor"]["answers"] - before, time.monotonic() - began
+                asked = json.loads(asker.communicate(timeout=60)[0].splitlines()[-1])
+        finally:
+            asker.kill()
+    forward = document["directions"]["forward"]
+    return {
+        "verdict": document["verdict"],
+        "reasons": [reason["code"] for reason in document["reasons"]],
+        "offered_fps": forward["offered_fps"],
+        "max_overdue_us": forward["sender"]["max_overdue_us"],
+        "answers_per_second_in_trial": answers / seconds,
+        "asker": asked,
+    }
+
+
+def main() -> None:
+    cases = []
+    for name in ("direct_v4_net16", "direct_v6"):
+        plan = make_plan(name)
+        ceiling = max(ceiling_fps(plan) for _ in range(TRIALS))
+        for share in SHARES:
+            trials = [answered_trial(plan, ceiling * share) for _ in range(TRIALS)]
+            valid = [t for t in trials if t["verdict"] != "INVALID"]
+            lost = [t["asker"]["questions"] - t["asker"]["answers"] for t in trials]
+            print(
+                f"{name:16} {share:.0%} of {ceiling / 1e6:.1f} Mfps: {len(valid)} of {TRIALS} trials valid,"
+                f" {min(t['answers_per_second_in_trial'] for t in trials):,.0f} answers/s at least, questions without answer {lost}"
+            )
+            cases.append({"plan": name, "ceiling_fps": ceiling, "share": share, "trials": trials})
+    record("neighbor_answers", {"questions_per_second": QUESTIONS_PER_SECOND, "trial_s": TRIAL_S, "cases": cases})
+
+
+if __name__ == "__main__":
+    main()
