@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "direct_plans.hpp"
@@ -34,7 +35,7 @@ std::string address_in(const MemoryPort::Frame& f, std::size_t at, IpVersion ver
 /// A router in between: it forwards to hosts that it has resolved, asks for the others, and holds a frame for each until the answer.
 class ScriptedDut {
    public:
-    explicit ScriptedDut(const plan::AddressPlan& plan) : plan_{plan} {}
+    explicit ScriptedDut(plan::AddressPlan plan) : plan_{std::move(plan)} {}
 
     void connect(Side side, MemoryPort& port) {
         ports_[static_cast<std::size_t>(side)] = &port;
@@ -177,6 +178,7 @@ class LearningRig {
 
 std::vector<std::string> texts(const std::vector<plan::IpAddress>& addresses) {
     std::vector<std::string> found;
+    found.reserve(addresses.size());
     for (const auto& address : addresses) found.push_back(plan::to_string(address));
     return found;
 }

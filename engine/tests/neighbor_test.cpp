@@ -187,7 +187,7 @@ Octets question_for(const plan::IpAddress& target, const char* asker, bool unica
 std::string told(const Octets& reply) {
     if (reply.empty()) return {};
     const auto all = hex(reply);
-    const auto told_mac = all.substr(24, 4) == "0806" ? all.substr(44, 12) : all.substr(160, 12);
+    auto told_mac = all.substr(24, 4) == "0806" ? all.substr(44, 12) : all.substr(160, 12);
     CHECK(all.substr(12, 12) == told_mac);
     return told_mac;
 }
