@@ -28,6 +28,7 @@ struct PortOptions {
     unsigned transmit_queues = 1;
     unsigned receive_ring_frames = 2048;
     unsigned transmit_ring_frames = 2048;
+    unsigned extra_receive_buffers = 0;  // for a user that keeps frames for a while, as a router does
     double link_timeout_s = 10;
 };
 

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/config.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "contract/reader.hpp"
+#include "fault.hpp"
+
+namespace evenhand::router {
+namespace {
+
+using contract::Json;
+using contract::ObjectReader;
+
+constexpr double any_number = std::numeric_limits<double>::max();
+constexpr std::size_t most_elements = 512;
+constexpr std::size_t default_table_size = 128;
+
+Json parse(std::string_view text) {
+    try {
+        return Json::parse(text);
+    } catch (const Json::exception& e) {
+        throw Fault{FaultCode::bad_json, fmt::format("this is no JSON: {}", e.what()), "", "See contract/router-config.schema.json."};
+    }
+}
+
+plan::IpAddress read_address(ObjectReader& r, std::string_view key) {
+    const auto text = r.text(key);
+    const auto address = plan::parse_address(text);
+    if (!address) r.refuse(key, fmt::format("\"{}\" is not an IP address", text), "Write it like 198.18.0.1 or 2001:2::2.");
+    return *address;
+}
+
+plan::MacAddress read_mac(ObjectReader& r, std::string_view key) {
+    const auto text = r.text(key);
+    const auto mac = plan::parse_mac(text);
+    if (!mac) r.refuse(key, fmt::format("\"{}\" is not a MAC address", text), "Write it like 02:00:00:00:00:01.");
+    return *mac;
+}
+
+/// 198.18.0.0/16: an address and the length of its prefix.
+std::pair<plan::IpAddress, unsigned> read_prefix(ObjectReader& r, std::string_view key, const std::string& text) {
+    const auto slash = text.find('/');
+    const auto address = plan::parse_address(text.substr(0, slash));
+    unsigned length = 0;
+    bool is_good = address && slash != std::string::npos;
+    if (is_good) {
+        const char* const begin = text.data() + slash + 1;
+        const char* const end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(begin, end, length);
+        is_good = error == std::errc{} && stop == end && length <= 8 * plan::address_octets(address->version);
+    }
+    if (!is_good) r.refuse(key, fmt::format("\"{}\" is not an address with a prefix length", text), "Write it like 10.0.0.1/24 or 2001:2::1/64.");
+    return {*address, length};
+}
+
+std::string element_text(ObjectReader& r, std::string_view key, const Json& value) {
+    if (!value.is_string()) r.refuse(key, fmt::format("{} is not a text", value.dump()), "Give a list of texts.");
+    return value.get<std::string>();
+}
+
+PortConfig read_port(ObjectReader r) {
+    PortConfig port;
+    port.device = r.text("device");
+    if (port.device.empty()) r.refuse("device", "the device is empty", "Name a DPDK device, such as net_memif0,role=server,id=0,socket=/tmp/left.sock.");
+    if (r.has("mac")) port.mac = read_mac(r, "mac");
+    for (const auto& value : r.array("addresses")) {
+        const auto [address, length] = read_prefix(r, "addresses", element_text(r, "addresses", value));
+        port.addresses.push_back({.address = address, .prefix_length = length});
+    }
+    if (r.has("receive_ring_frames")) port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
+    if (r.has("transmit_ring_frames")) port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
+    r.finish();
+    return port;
+}
+
+std::vector<std::uint8_t> read_key(ObjectReader& r) {
+    const std::string text = r.text("key");
+    std::vector<std::uint8_t> key;
+    for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+        std::uint8_t octet = 0;
+        const auto [stop, error] = std::from_chars(text.data() + i, text.data() + i + 2, octet, 16);
+        if (error != std::errc{} || stop != text.data() + i + 2) break;
+        key.push_back(octet);
+    }
+    constexpr std::size_t least = longest_hash_input + hash_window_octets;
+    if (2 * key.size() != text.size() || key.size() < least) {
+        r.refuse("key", fmt::format("\"{}\" is not a hash key: {} octets read", text, key.size()), fmt::format("Write {} octets or more as hexadecimal digits.", least));
+    }
+    return key;
+}
+
+ModelConfig read_model(ObjectReader r) {
+    ModelConfig model;
+    model.elements.count = r.whole("count", 1, most_elements);
+    model.elements.rate_fps = r.number("rate_fps", 0, any_number, true);
+    model.elements.queue_frames = r.whole("queue_frames", 1, 65536);
+    const auto hash = r.text("hash");
+    if (hash != "type1" && hash != "type2") r.refuse("hash", fmt::format("\"{}\" is none of type1, type2", hash), "type1: addresses only; type2: addresses and ports.");
+    model.spread.hash = hash == "type1" ? HashType::addresses : HashType::addresses_and_ports;
+    if (r.has("symmetric")) model.spread.is_symmetric = r.boolean("symmetric");
+    model.spread.key = read_key(r);
+    if (r.has("table")) {
+        for (const auto& value : r.array("table")) {
+            if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= model.elements.count) {
+                r.refuse("table", fmt::format("{} is no element", value.dump()), fmt::format("Use element numbers below {}.", model.elements.count));
+            }
+            model.spread.table.push_back(value.get<std::uint16_t>());
+        }
+        constexpr std::size_t largest = 65536;
+        if (!std::has_single_bit(model.spread.table.size()) || model.spread.table.size() > largest) {
+            r.refuse("table", fmt::format("it has {} entries", model.spread.table.size()), fmt::format("Use a power of two, at most {}.", largest));
+        }
+    } else {
+        const std::size_t size = std::max(default_table_size, std::bit_ceil(model.elements.count));
+        for (std::size_t i = 0; i < size; ++i) model.spread.table.push_back(static_cast<std::uint16_t>(i % model.elements.count));
+    }
+    r.finish();
+    return model;
+}
+
+void read_neighbors(ObjectReader r, RouterConfig& config) {
+    auto& options = config.neighbors;
+    if (r.has("limit")) options.limit = r.whole("limit", 1, 1U << 25U);
+    if (r.has("reachable_s")) options.reachable_s = r.number("reachable_s", 0, any_number, true);
+    if (r.has("retry_s")) options.retry_s = r.number("retry_s", 0, any_number, true);
+    if (r.has("tries")) options.tries = static_cast<unsigned>(r.whole("tries", 1, 100));
+    if (r.has("queue_frames")) options.queue_frames = r.whole("queue_frames", 1, 65536);
+    if (r.has("static")) {
+        const Json& list = r.array("static");
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            ObjectReader entry{list[i], fmt::format("{}[{}]", r.where("static"), i)};
+            config.static_neighbors.push_back({.address = read_address(entry, "address"), .mac = read_mac(entry, "mac")});
+            entry.finish();
+        }
+    }
+    if (r.has("free_entries")) config.neighbor_cost.free_entries = r.whole("free_entries", 1, 1U << 25U);
+    if (r.has("growth")) config.neighbor_cost.growth = r.number("growth", 0, 100);
+    r.finish();
+}
+
+DefectOptions read_defects(ObjectReader r) {
+    constexpr std::array<const char*, defect_kinds> names{"loss", "duplication", "reordering", "corruption"};
+    constexpr double least_ratio = 1e-9;
+    DefectOptions defects;
+    if (r.has("seed")) defects.seed = r.whole("seed", 0, std::numeric_limits<std::uint64_t>::max());
+    for (std::size_t i = 0; i < defect_kinds; ++i) {
+        if (!r.has(names[i])) continue;
+        auto kind = r.object(names[i]);
+        if (kind.has("ratio")) {
+            defects.ratios[i] = kind.number("ratio", 0, 1);
+            if (defects.ratios[i] != 0 && defects.ratios[i] < least_ratio) kind.refuse("ratio", fmt::format("{} is too small", defects.ratios[i]), "Use 0, or 1e-9 to 1.");
+        }
+        if (kind.has("at")) {
+            for (const auto& value : kind.array("at")) {
+                if (!value.is_number_unsigned()) kind.refuse("at", fmt::format("{} is no frame number", value.dump()), "Count forwarded frames from 0.");
+                defects.at[i].push_back(value.get<std::uint64_t>());
+            }
+        }
+        kind.finish();
+    }
+    r.finish();
+    return defects;
+}
+
+void read_host(ObjectReader r, port::HostOptions& host) {
+    if (r.has("memory_mb")) host.memory_mb = static_cast<unsigned>(r.whole("memory_mb", 64, 1U << 20U));
+    if (r.has("hugepages")) host.hugepages = r.boolean("hugepages");
+    if (r.has("extra_eal_arguments")) {
+        for (const auto& value : r.array("extra_eal_arguments")) host.extra_eal_arguments.push_back(element_text(r, "extra_eal_arguments", value));
+    }
+    r.finish();
+}
+
+void check_addresses(const RouterConfig& config) {
+    constexpr std::array<const char*, 2> sides{"left", "right"};
+    for (std::size_t i = 0; i < config.ports.size(); ++i) {
+        if (config.ports[i].addresses.empty()) {
+            throw Fault{FaultCode::bad_request, "the interface has no address", fmt::format("ports.{}.addresses", sides[i]), "Give at least one, such as 10.0.0.1/24."};
+        }
+    }
+}
+
+}  // namespace
+
+RouterConfig read_config(std::string_view text) {
+    const Json json = parse(text);
+    if (!json.is_object()) throw Fault{FaultCode::bad_json, "the configuration is no JSON object", "", "See contract/router-config.schema.json."};
+    ObjectReader r{json, ""};
+    RouterConfig config;
+    auto ports = r.object("ports");
+    config.ports = {read_port(ports.object("left")), read_port(ports.object("right"))};
+    ports.finish();
+    config.cpu = static_cast<unsigned>(r.whole("cpu", 0, 65535));
+    if (r.has("routes")) {
+        const Json& list = r.array("routes");
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            ObjectReader entry{list[i], fmt::format("routes[{}]", i)};
+            const auto [network, length] = read_prefix(entry, "network", entry.text("network"));
+            config.routes.push_back({.network = network, .prefix_length = length, .via = read_address(entry, "via")});
+            entry.finish();
+        }
+    }
+    if (r.has("elements")) config.model = read_model(r.object("elements"));
+    if (r.has("neighbors")) read_neighbors(r.object("neighbors"), config);
+    if (r.has("defects")) config.defects = read_defects(r.object("defects"));
+    constexpr double longest_us = 10e6;
+    if (r.has("extra_delay_us")) config.extra_delay_us = r.number("extra_delay_us", 0, longest_us);
+    if (r.has("late_after_us")) config.late_after_us = r.number("late_after_us", 0, longest_us, true);
+    if (r.has("host")) read_host(r.object("host"), config.host);
+    r.finish();
+    check_addresses(config);
+    return config;
+}
+
+RouterRequest read_router_request(std::string_view line) {
+    const Json json = parse(line);
+    if (!json.is_object()) throw Fault{FaultCode::bad_json, "the line is no JSON object", "", R"(Send {"request":"counters"} or {"request":"stop"}.)"};
+    ObjectReader r{json, ""};
+    const auto name = r.text("request");
+    r.finish();
+    if (name == "counters") return RouterRequest::counters;
+    if (name == "stop") return RouterRequest::stop;
+    const auto guess = contract::nearest(name, {"counters", "stop"});
+    r.refuse("request", fmt::format("\"{}\" is none of counters, stop", name), guess.empty() ? "Use one of them." : fmt::format("Did you mean {}?", guess));
+}
+
+std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs, std::string_view version, std::string_view dpdk) {
+    const auto side = [&](std::size_t i) { return Json{{"device", config.ports[i].device}, {"mac", plan::to_string(macs[i])}}; };
+    return Json{{"event", "ready"}, {"version", version}, {"dpdk", dpdk}, {"left", side(0)}, {"right", side(1)}}.dump();
+}
+
+std::string counters_line(std::string_view event, const RouterCounters& counters, const CountersContext& context) {
+    const auto to_us = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * 1e6 / context.ticks_per_second; };
+    const auto side = [&](std::size_t i) {
+        const InterfaceCounters& c = counters.forward.interfaces[i];
+        return Json{{"received_frames", c.received_frames},     {"transmitted_frames", c.transmitted_frames}, {"transmit_dropped_frames", c.transmit_dropped_frames},
+                    {"local_frames", c.local_frames},           {"other_mac_frames", c.other_mac_frames},     {"ignored_frames", c.ignored_frames},
+                    {"malformed_frames", c.malformed_frames},   {"martian_frames", c.martian_frames},         {"expired_frames", c.expired_frames},
+                    {"no_route_frames", c.no_route_frames},     {"unresolved_frames", c.unresolved_frames},   {"element_dropped_frames", c.element_dropped_frames}};
+    };
+    Json elements = Json::array();
+    for (const auto& e : counters.elements) {
+        elements.push_back({{"served_frames", e.served_frames}, {"dropped_frames", e.dropped_frames}, {"most_waiting_frames", e.most_waiting}});
+    }
+    const ModelCounters& model = counters.forward.model;
+    const DefectCounters& defects = counters.forward.defects;
+    return Json{{"event", event},
+                {"left", side(0)},
+                {"right", side(1)},
+                {"elements", elements},
+                {"neighbors", {{"entries", counters.neighbor_entries}, {"questions", counters.neighbor_questions}, {"given_up_frames", counters.given_up_frames}}},
+                {"model",
+                 {{"departed_frames", model.departed_frames},
+                  {"late_frames", model.late_frames},
+                  {"late_after_us", context.late_after_us},
+                  {"longest_late_us", to_us(model.longest_late)},
+                  {"longest_gap_us", to_us(model.longest_gap)},
+                  {"overflow_frames", model.overflow_frames}}},
+                {"defects",
+                 {{"lost_frames", defects.lost_frames},
+                  {"duplicated_frames", defects.duplicated_frames},
+                  {"reordered_frames", defects.reordered_frames},
+                  {"corrupted_frames", defects.corrupted_frames}}}}
+        .dump();
+}
+
+std::string fault_line(std::string_view code, std::string_view kind, std::string_view what, std::string_view where, std::string_view next) {
+    return Json{{"fault", {{"code", code}, {"kind", kind}, {"what", what}, {"where", where}, {"next", next}}}}.dump();
+}
+
+}  // namespace evenhand::router

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Config: what the router is told, and what it tells. The only folder of the router that sees JSON.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "elements/defects.hpp"
+#include "elements/elements.hpp"
+#include "elements/spread.hpp"
+#include "forward/counters.hpp"
+#include "plan/address.hpp"
+#include "port/dpdk_host.hpp"
+#include "tables/interface.hpp"
+#include "tables/neighbor_table.hpp"
+
+namespace evenhand::router {
+
+struct PortConfig {
+    std::string device;
+    std::optional<plan::MacAddress> mac;  // default: the device's
+    std::vector<InterfaceAddress> addresses;
+    unsigned receive_ring_frames = 2048;
+    unsigned transmit_ring_frames = 2048;
+};
+
+struct RouteConfig {
+    plan::IpAddress network;
+    unsigned prefix_length = 0;
+    plan::IpAddress via;
+};
+
+struct StaticNeighborConfig {
+    plan::IpAddress address;
+    plan::MacAddress mac{};
+};
+
+struct ModelConfig {
+    SpreadOptions spread;
+    ElementOptions elements;
+};
+
+/// See contract/router-config.schema.json.
+struct RouterConfig {
+    std::array<PortConfig, 2> ports;  // left, right
+    std::vector<RouteConfig> routes;
+    std::optional<ModelConfig> model;  // default: as fast as it can
+    NeighborCost neighbor_cost;
+    NeighborTable::Options neighbors;
+    std::vector<StaticNeighborConfig> static_neighbors;
+    DefectOptions defects;
+    double extra_delay_us = 0;
+    double late_after_us = 100;
+    unsigned cpu = 0;
+    port::HostOptions host;
+};
+
+/// Throws Fault{bad_json, bad_request} that names the place and the value.
+[[nodiscard]] RouterConfig read_config(std::string_view text);
+
+/// One line of stdin. Throws Fault{bad_json, bad_request}.
+enum class RouterRequest : std::uint8_t { counters, stop };
+[[nodiscard]] RouterRequest read_router_request(std::string_view line);
+
+/// What the counters of the model mean in time.
+struct CountersContext {
+    double ticks_per_second = 1;
+    double late_after_us = 100;
+};
+
+/// A copy of all counters at one moment.
+struct RouterCounters {
+    ForwardCounters forward;
+    std::vector<ElementCounters> elements;
+    std::size_t neighbor_entries = 0;
+    std::uint64_t neighbor_questions = 0;
+    std::uint64_t given_up_frames = 0;  // waited for a next hop that did not answer
+};
+
+/// Lines without a line end. `event` is "counters", or "stopped" for the last one.
+[[nodiscard]] std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs, std::string_view version, std::string_view dpdk);
+[[nodiscard]] std::string counters_line(std::string_view event, const RouterCounters& counters, const CountersContext& context);
+[[nodiscard]] std::string fault_line(std::string_view code, std::string_view kind, std::string_view what, std::string_view where, std::string_view next);
+
+}  // namespace evenhand::router

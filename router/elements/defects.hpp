@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements: defects on purpose, to test testers.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace evenhand::router {
+
+enum class Defect : std::uint8_t { loss, duplication, reordering, corruption };
+constexpr std::size_t defect_kinds = 4;
+
+struct DefectOptions {
+    std::uint64_t seed = 1;
+    std::array<double, defect_kinds> ratios{};                  // 0..1 of the forwarded frames
+    std::array<std::vector<std::uint64_t>, defect_kinds> at{};  // numbers of forwarded frames, from 0, rising
+};
+
+/// Which frames get which defect: a pure function of the options and of the number of the frame.
+class Defects {
+   public:
+    Defects() : Defects(DefectOptions{}) {}
+    explicit Defects(DefectOptions options);
+
+    /// A set of (1 << Defect) for frame number `frame`; frames must be asked about one after the other.
+    [[nodiscard]] unsigned of(std::uint64_t frame) noexcept { return frame < next_ ? 0 : look_up(frame); }
+
+    [[nodiscard]] static bool has(unsigned set, Defect defect) noexcept { return (set >> static_cast<unsigned>(defect) & 1U) != 0; }
+    [[nodiscard]] bool is_none() const noexcept { return next_ == never; }
+
+   private:
+    static constexpr std::uint64_t never = ~std::uint64_t{0};
+
+    /// One kind: listed numbers, and gaps drawn from the geometric distribution.
+    struct Kind {
+        double ratio = 0;
+        std::vector<std::uint64_t> at;
+        std::size_t at_next = 0;
+        std::uint64_t drawn = never;
+        std::uint64_t state = 0;  // of the generator of gaps
+
+        [[nodiscard]] std::uint64_t next() const noexcept { return std::min(drawn, at_next < at.size() ? at[at_next] : never); }
+        void pass(std::uint64_t frame) noexcept;
+        [[nodiscard]] std::uint64_t draw_gap() noexcept;
+    };
+
+    unsigned look_up(std::uint64_t frame) noexcept;
+
+    std::array<Kind, defect_kinds> kinds_;
+    std::uint64_t next_ = never;
+};
+
+}  // namespace evenhand::router

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forward: what the router counts. Written by its worker only; a copy goes to whoever asks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace evenhand::router {
+
+struct InterfaceCounters {
+    std::uint64_t received_frames = 0;
+    std::uint64_t transmitted_frames = 0;
+    std::uint64_t transmit_dropped_frames = 0;  // the port did not take them
+    std::uint64_t local_frames = 0;             // for the router itself: ARP, ND, ICMP
+    std::uint64_t other_mac_frames = 0;         // to somebody else's MAC
+    std::uint64_t ignored_frames = 0;           // not IP, or to a group
+    std::uint64_t malformed_frames = 0;
+    std::uint64_t martian_frames = 0;
+    std::uint64_t expired_frames = 0;     // TTL or hop limit
+    std::uint64_t no_route_frames = 0;    // no route
+    std::uint64_t unresolved_frames = 0;  // too many frames waited for their next hop
+    std::uint64_t element_dropped_frames = 0;
+};
+
+/// How well the router kept the time of its own model.
+struct ModelCounters {
+    std::uint64_t departed_frames = 0;
+    std::uint64_t late_frames = 0;       // left later than late_after after their time
+    std::uint64_t longest_late = 0;      // ticks
+    std::uint64_t longest_gap = 0;       // ticks between two looks at the ports
+    std::uint64_t overflow_frames = 0;   // had no place to wait in: the router was sized too small
+};
+
+struct DefectCounters {
+    std::uint64_t lost_frames = 0;
+    std::uint64_t duplicated_frames = 0;
+    std::uint64_t reordered_frames = 0;  // exchanged with the frame behind them
+    std::uint64_t corrupted_frames = 0;
+};
+
+struct ForwardCounters {
+    std::array<InterfaceCounters, 2> interfaces;  // left, right; drops count where the frame came in
+    ModelCounters model;
+    DefectCounters defects;
+};
+
+}  // namespace evenhand::router

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forward: the last station in the router. Frames that are due get their defects, and leave in bursts.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "elements/defects.hpp"
+#include "forward/counters.hpp"
+#include "pace/clock.hpp"
+
+namespace evenhand::router {
+
+using pace::Ticks;
+
+/// A port takes frames from here as it does from a sender (engine/run/sender.hpp): transmit queue 0.
+template <class Port>
+class Departures {
+   public:
+    using Frame = typename Port::Frame;
+
+    Departures(std::array<Port*, 2> ports, Defects defects, Ticks hold_at_most, ForwardCounters& counters) noexcept
+        : ports_{ports}, defects_{std::move(defects)}, hold_at_most_{hold_at_most}, counters_{&counters} {}
+
+    /// A forwarded frame goes out of interface `out`.
+    void leave(Frame* frame, unsigned out, Ticks now) noexcept {
+        const unsigned defects = defects_.of(number_++);
+        if (defects != 0) {
+            leave_with(frame, out, now, defects);
+            return;
+        }
+        put(frame, out);
+        if (exchanged_[out] != nullptr) release_exchanged(out, true);
+    }
+
+    /// A frame of the router's own: no defects, and it does not count as forwarded.
+    void put(Frame* frame, unsigned out) noexcept {
+        Burst& burst = bursts_[out];
+        burst.frames[burst.size++] = frame;
+        if (burst.size == burst_size) flush(out);
+    }
+
+    void flush_all(Ticks now) noexcept {
+        for (unsigned out = 0; out < ports_.size(); ++out) {
+            // Nothing came that it could have been exchanged with.
+            if (exchanged_[out] != nullptr && now - exchanged_at_[out] > hold_at_most_) release_exchanged(out, false);
+            if (bursts_[out].size != 0) flush(out);
+        }
+    }
+
+   private:
+    static constexpr unsigned burst_size = 32;
+    struct Burst {
+        std::array<Frame*, burst_size> frames{};
+        unsigned size = 0;
+    };
+
+    void leave_with(Frame* frame, unsigned out, Ticks now, unsigned defects) noexcept {
+        if (Defects::has(defects, Defect::loss)) {
+            ++counters_->defects.lost_frames;
+            ports_[out]->release(&frame, 1);
+            return;
+        }
+        if (Defects::has(defects, Defect::corruption)) {
+            ++counters_->defects.corrupted_frames;
+            Port::octets(frame)[Port::length(frame) - 1] ^= std::byte{0xFF};
+        }
+        if (Defects::has(defects, Defect::duplication)) duplicate(frame, out);
+        if (Defects::has(defects, Defect::reordering) && exchanged_[out] == nullptr) {
+            exchanged_[out] = frame;
+            exchanged_at_[out] = now;
+            return;
+        }
+        put(frame, out);
+        if (exchanged_[out] != nullptr) release_exchanged(out, true);
+    }
+
+    void duplicate(Frame* frame, unsigned out) noexcept {
+        Frame* copy = nullptr;
+        if (ports_[out]->reserve(0, &copy, 1) != 1) return;
+        const std::size_t octets = std::min(Port::length(frame), Port::room(copy));
+        Port::set_length(copy, octets);
+        std::memcpy(Port::octets(copy), Port::octets(frame), octets);
+        ++counters_->defects.duplicated_frames;
+        put(copy, out);
+    }
+
+    void release_exchanged(unsigned out, bool is_exchanged) noexcept {
+        if (is_exchanged) ++counters_->defects.reordered_frames;
+        put(exchanged_[out], out);
+        exchanged_[out] = nullptr;
+    }
+
+    void flush(unsigned out) noexcept {
+        Burst& burst = bursts_[out];
+        const unsigned sent = ports_[out]->send(0, burst.frames.data(), burst.size);
+        InterfaceCounters& interface = counters_->interfaces[out];
+        interface.transmitted_frames += sent;
+        if (sent < burst.size) {
+            interface.transmit_dropped_frames += burst.size - sent;
+            ports_[out]->release(burst.frames.data() + sent, burst.size - sent);
+        }
+        burst.size = 0;
+    }
+
+    std::array<Port*, 2> ports_;
+    Defects defects_;
+    Ticks hold_at_most_;
+    ForwardCounters* counters_;
+    std::uint64_t number_ = 0;  // of the next forwarded frame
+    std::array<Burst, 2> bursts_{};
+    std::array<Frame*, 2> exchanged_{};
+    std::array<Ticks, 2> exchanged_at_{};
+};
+
+}  // namespace evenhand::router

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forward: THE loop of the router. Take what has come, decide where it goes and which element works on it, send what is due.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "elements/calendar.hpp"
+#include "elements/elements.hpp"
+#include "elements/spread.hpp"
+#include "forward/counters.hpp"
+#include "forward/departures.hpp"
+#include "forward/packet.hpp"
+#include "local/answerer.hpp"
+#include "local/question.hpp"
+#include "tables/interface.hpp"
+#include "tables/neighbor_table.hpp"
+#include "tables/route_table.hpp"
+
+namespace evenhand::router {
+
+/// The modelled elements; without them the router forwards as fast as it can.
+struct ElementModel {
+    Spread spread;
+    Elements elements;
+    NeighborCost neighbor_cost;
+};
+
+struct ForwardOptions {
+    Ticks extra_delay = 0;              // of each forwarded frame, besides its element's
+    Ticks late_after = 0;               // a frame that leaves later than this after its time is late
+    std::size_t waiting_frames = 65536; // that can wait for their departure
+    Ticks horizon = 0;                  // no frame waits longer
+    Ticks ticks_per_second = 1;
+};
+
+/// One worker's router between two ports. Its model is in the time at which frames came, not in that at which they were looked at: what is
+/// found after an absence is taken to have come evenly over it. So a busy host delays frames, but does not fill queues that would not have
+/// been full. What is found late may leave late; that is counted.
+template <class Port>
+class Forwarder {
+   public:
+    using Frame = typename Port::Frame;
+
+    /// All references outlive the forwarder.
+    Forwarder(std::array<Port*, 2> ports, std::span<const Interface, 2> interfaces, const RouteTable& routes, NeighborTable& neighbors, LocalAnswerer& local,
+              std::optional<ElementModel> model, Defects defects, const ForwardOptions& options, Ticks now)
+        : ports_{ports},
+          interfaces_{interfaces},
+          routes_{&routes},
+          neighbors_{&neighbors},
+          local_{&local},
+          model_{std::move(model)},
+          options_{options},
+          departures_{ports, std::move(defects), options.ticks_per_second / 100, counters_},
+          calendar_{options.waiting_frames, options.horizon, now},
+          last_look_{now} {
+        for (auto& arrivals : arrivals_) arrivals.resize(most_arrivals);
+    }
+
+    /// Never waits.
+    void turn(Ticks now) noexcept {
+        const std::array<std::size_t, 2> came{take(0), take(1)};
+        const Ticks gap = now - last_look_;
+        counters_.model.longest_gap = std::max(counters_.model.longest_gap, gap);
+        if (came[0] + came[1] != 0) process(came, gap);
+        last_look_ = now;
+        now_ = now;
+        calendar_.advance(now, leave_);
+        if (static_cast<std::int64_t>(now - next_timers_) >= 0) run_timers(now);
+        departures_.flush_all(now);
+    }
+
+    [[nodiscard]] const ForwardCounters& counters() const noexcept { return counters_; }
+    [[nodiscard]] const std::optional<ElementModel>& model() const noexcept { return model_; }
+
+   private:
+    static constexpr std::size_t most_arrivals = 16384;  // the largest ring of a memif
+    static constexpr unsigned receive_burst = 64;
+
+    struct Waiting {
+        Frame* frame = nullptr;
+        std::uint8_t out = 0;
+    };
+
+    /// All that a port has, so that its frames can be spread over the time since the last look.
+    std::size_t take(unsigned in) noexcept {
+        std::size_t n = 0;
+        while (n + receive_burst <= most_arrivals) {
+            const unsigned got = ports_[in]->receive(0, arrivals_[in].data() + n, receive_burst);
+            n += got;
+            if (got < receive_burst) break;
+        }
+        counters_.interfaces[in].received_frames += n;
+        return n;
+    }
+
+    /// Both ports' frames in the order of their arrival.
+    void process(const std::array<std::size_t, 2>& came, Ticks gap) noexcept {
+        std::array<double, 2> spacing{};
+        for (unsigned in = 0; in < 2; ++in) spacing[in] = came[in] == 0 ? 0 : static_cast<double>(gap) / static_cast<double>(came[in]);
+        std::array<std::size_t, 2> next{};
+        while (next[0] < came[0] || next[1] < came[1]) {
+            const std::array<Ticks, 2> at{last_look_ + static_cast<Ticks>(static_cast<double>(next[0] + 1) * spacing[0]),
+                                          last_look_ + static_cast<Ticks>(static_cast<double>(next[1] + 1) * spacing[1])};
+            const unsigned in = next[0] >= came[0] ? 1U : next[1] >= came[1] ? 0U : static_cast<unsigned>(at[1] < at[0]);
+            now_ = last_look_ + gap;
+            calendar_.pass(at[in], leave_);
+            receive(arrivals_[in][next[in]++], in, at[in]);
+        }
+    }
+
+    void receive(Frame* frame, unsigned in, Ticks arrival) noexcept {
+        std::byte* const octets = Port::octets(frame);
+        const std::size_t length = Port::length(frame);
+        InterfaceCounters& counters = counters_.interfaces[in];
+        const Packet packet = read_packet(octets, length);
+        switch (packet.kind) {
+            case PacketKind::unicast: break;
+            case PacketKind::control: hand_over(frame, in, arrival); return;
+            case PacketKind::ignored: drop(frame, in, counters.ignored_frames); return;
+            case PacketKind::malformed: drop(frame, in, counters.malformed_frames); return;
+            case PacketKind::martian: drop(frame, in, counters.martian_frames); return;
+        }
+        if (std::memcmp(octets, interfaces_[in].mac.data(), interfaces_[in].mac.size()) != 0) {
+            drop(frame, in, counters.other_mac_frames);
+            return;
+        }
+        if (packet.version == IpVersion::v6 && (is_link_local(packet.destination) || is_link_local(packet.source))) {
+            hand_over(frame, in, arrival);  // stays on its link (RFC 4291, 2.5.6), so it can only be for us
+            return;
+        }
+        const Route* const route =
+            packet.version == IpVersion::v4 ? routes_->find_v4(frame::big(frame::load<std::uint32_t>(packet.destination))) : routes_->find_v6(packet.destination);
+        if (route == nullptr) {
+            drop(frame, in, counters.no_route_frames);
+        } else if (route->kind == RouteKind::local) {
+            hand_over(frame, in, arrival);
+        } else if (route->kind == RouteKind::broadcast) {
+            drop(frame, in, counters.ignored_frames);
+        } else {
+            forward(frame, in, packet, *route, arrival);
+        }
+    }
+
+    void forward(Frame* frame, unsigned in, const Packet& packet, const Route& route, Ticks arrival) noexcept {
+        if (!take_hop(Port::octets(frame), packet.version)) {
+            drop(frame, in, counters_.interfaces[in].expired_frames);
+            return;
+        }
+        const plan::IpAddress next_hop = route.via ? *route.via : read_address(packet.destination, packet.version);
+        if (const plan::MacAddress* const mac = neighbors_->find(route.interface, next_hop, arrival); mac != nullptr) {
+            admit(frame, in, packet, route.interface, *mac, arrival);
+        } else if (neighbors_->hold(route.interface, next_hop, frame, arrival) != HoldResult::held) {
+            drop(frame, in, counters_.interfaces[in].unresolved_frames);
+        }
+    }
+
+    /// To its element, and from there to its departure.
+    void admit(Frame* frame, unsigned in, const Packet& packet, unsigned out, const plan::MacAddress& mac, Ticks arrival) noexcept {
+        Ticks departure = arrival;
+        if (model_) {
+            const std::optional<Ticks> served = model_->elements.admit(model_->spread.element(packet.version, packet.source, packet.ports), arrival);
+            if (!served) {
+                drop(frame, in, counters_.interfaces[in].element_dropped_frames);
+                return;
+            }
+            departure = *served;
+        }
+        write_macs(Port::octets(frame), mac, interfaces_[out].mac);
+        departure += options_.extra_delay;
+        if (!calendar_.add({.frame = frame, .out = static_cast<std::uint8_t>(out)}, departure)) drop(frame, in, counters_.model.overflow_frames);
+    }
+
+    /// To the router itself. What was waiting for the neighbour that spoke goes on.
+    void hand_over(Frame* frame, unsigned in, Ticks arrival) noexcept {
+        ++counters_.interfaces[in].local_frames;
+        const std::size_t answer = local_->handle(in, {Port::octets(frame), Port::room(frame)}, Port::length(frame), arrival);
+        if (answer != 0) {
+            Port::set_length(frame, answer);
+            departures_.put(frame, in);
+        } else {
+            ports_[in]->release(&frame, 1);
+        }
+        go_on(arrival);
+    }
+
+    /// Frames whose next hop answered go to their element as if they came now; those whose next hop did not are dropped.
+    void go_on(Ticks now) noexcept {
+        neighbors_->take_ready(
+            [&](void* held, unsigned out, const plan::MacAddress& mac) {
+                auto* const frame = static_cast<Frame*>(held);
+                admit(frame, 1U - out, read_packet(Port::octets(frame), Port::length(frame)), out, mac, now);
+            },
+            [&](void* held) {
+                auto* frame = static_cast<Frame*>(held);
+                ports_[0]->release(&frame, 1);  // the neighbour table counts it
+            });
+    }
+
+    void run_timers(Ticks now) noexcept {
+        next_timers_ = now + options_.ticks_per_second / 1000;
+        neighbors_->turn(now, [&](const NeighborQuestion& question) {
+            Frame* frame = nullptr;
+            if (ports_[question.interface]->reserve(0, &frame, 1) != 1) return;
+            const std::size_t octets = write_question({Port::octets(frame), Port::room(frame)}, interfaces_[question.interface], question);
+            if (octets == 0) {
+                ports_[question.interface]->give_back(&frame, 1);
+                return;
+            }
+            Port::set_length(frame, octets);
+            departures_.put(frame, question.interface);
+        });
+        go_on(now);
+        if (model_) model_->elements.set_cost_factor(model_->neighbor_cost.factor(neighbors_->size()));
+    }
+
+    void drop(Frame* frame, unsigned in, std::uint64_t& counter) noexcept {
+        ++counter;
+        ports_[in]->release(&frame, 1);
+    }
+
+    struct Leave {
+        Forwarder* self;
+        void operator()(const Waiting& waiting, Ticks departure) const noexcept {
+            ModelCounters& model = self->counters_.model;
+            ++model.departed_frames;
+            if (const auto late = static_cast<std::int64_t>(self->now_ - departure); late > static_cast<std::int64_t>(self->options_.late_after)) {
+                ++model.late_frames;
+                model.longest_late = std::max(model.longest_late, static_cast<Ticks>(late));
+            }
+            self->departures_.leave(waiting.frame, waiting.out, self->now_);
+        }
+    };
+
+    std::array<Port*, 2> ports_;
+    std::span<const Interface, 2> interfaces_;
+    const RouteTable* routes_;
+    NeighborTable* neighbors_;
+    LocalAnswerer* local_;
+    std::optional<ElementModel> model_;
+    ForwardOptions options_;
+    ForwardCounters counters_;
+    Departures<Port> departures_;
+    Calendar<Waiting> calendar_;
+    Leave leave_{this};
+    Ticks last_look_;
+    Ticks now_ = 0;
+    Ticks next_timers_ = 0;
+    std::array<std::vector<Frame*>, 2> arrivals_;
+};
+
+}  // namespace evenhand::router

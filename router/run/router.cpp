@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/router.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <utility>
+
+#include "fault.hpp"
+#include "pace/clock.hpp"
+
+namespace evenhand::router {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t largest_ring = 16384;  // what one look at a port may bring
+constexpr std::size_t least_waiting = 65536;
+
+/// Frames that can wait for their departure: full queues, and what is under way through the extra delay.
+std::size_t waiting_frames(const RouterConfig& config) {
+    if (!config.model) return least_waiting;
+    const auto& elements = config.model->elements;
+    const double delayed = static_cast<double>(elements.count) * elements.rate_fps * config.extra_delay_us * 1e-6;
+    return std::max(least_waiting, elements.count * (elements.queue_frames + 2) + static_cast<std::size_t>(delayed) + largest_ring);
+}
+
+/// Megabytes for frame buffers and tables.
+unsigned memory_mb(const RouterConfig& config, std::size_t waiting) {
+    constexpr std::size_t buffer_octets = 2560;
+    constexpr std::size_t other_mb = 256;  // librte_lpm alone takes 64
+    const std::size_t buffers = 2 * (waiting + 3 * largest_ring);
+    return std::max(config.host.memory_mb, static_cast<unsigned>(other_mb + (buffers * buffer_octets >> 20U)));
+}
+
+Ticks to_ticks(double us, double ticks_per_second) { return static_cast<Ticks>(std::llround(us * 1e-6 * ticks_per_second)); }
+
+}  // namespace
+
+Router::Router(const RouterConfig& config) : context_{.ticks_per_second = pace::calibrate_ticks_per_second(), .late_after_us = config.late_after_us} {
+    const std::size_t waiting = waiting_frames(config);
+    open_ports(config, waiting);
+    fill_tables(config);
+
+    ForwardOptions options;
+    options.ticks_per_second = static_cast<Ticks>(std::llround(context_.ticks_per_second));
+    options.extra_delay = to_ticks(config.extra_delay_us, context_.ticks_per_second);
+    options.late_after = to_ticks(config.late_after_us, context_.ticks_per_second);
+    options.waiting_frames = waiting;
+    options.horizon = options.extra_delay;
+    std::optional<ElementModel> model;
+    if (config.model) {
+        model.emplace(Spread{config.model->spread}, Elements{config.model->elements, options.ticks_per_second}, config.neighbor_cost);
+        const double dearest = config.neighbor_cost.factor(std::max<std::size_t>(config.neighbors.limit, 1));
+        options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
+    }
+    forwarder_ = std::make_unique<Forwarder<port::DpdkPort>>(std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_, *local_,
+                                                             std::move(model), Defects{config.defects}, options, pace::TickClock::now());
+
+    std::promise<void> started;
+    auto is_started = started.get_future();
+    thread_ = std::thread{[this, cpu = config.cpu, &started] {
+        std::optional<port::WorkerThread> worker;
+        try {
+            worker.emplace(cpu);
+        } catch (...) {
+            started.set_exception(std::current_exception());
+            return;
+        }
+        started.set_value();
+        work();
+    }};
+    try {
+        is_started.get();
+    } catch (...) {
+        thread_.join();
+        throw;
+    }
+    port::keep_off({config.cpu});
+}
+
+Router::~Router() {
+    quit_.store(true, std::memory_order_relaxed);
+    if (thread_.joinable()) thread_.join();
+}
+
+void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) {
+    constexpr std::array<const char*, 2> sides{"left", "right"};
+    port::HostOptions host = config.host;
+    host.memory_mb = memory_mb(config, waiting_frames);
+    std::vector<std::string> pci;
+    for (const auto& port : config.ports) {
+        if (port::is_pci_device(port.device)) pci.push_back(port.device);
+    }
+    port::start_dpdk(host, pci);
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+        ports_[i] = std::make_unique<port::DpdkPort>(port::PortOptions{.device = config.ports[i].device,
+                                                                       .where = fmt::format("ports.{}.device", sides[i]),
+                                                                       .receive_ring_frames = config.ports[i].receive_ring_frames,
+                                                                       .transmit_ring_frames = config.ports[i].transmit_ring_frames,
+                                                                       .extra_receive_buffers = static_cast<unsigned>(waiting_frames + largest_ring)},
+                                                     [](std::span<std::byte>) {});
+        macs_[i] = config.ports[i].mac.value_or(ports_[i]->mac());
+    }
+}
+
+void Router::fill_tables(const RouterConfig& config) {
+    for (unsigned i = 0; i < interfaces_.size(); ++i) {
+        interfaces_[i] = {.number = i, .mac = macs_[i], .addresses = config.ports[i].addresses, .link_local = plan::link_local_address(macs_[i])};
+    }
+    std::vector<RouteEntry> routes = routes_of(interfaces_);
+    for (const auto& route : config.routes) {
+        routes.push_back({.network = route.network, .prefix_length = route.prefix_length, .route = {.interface = interface_towards(route.via), .via = route.via}});
+    }
+    routes_ = std::make_unique<RouteTable>(std::move(routes));
+    neighbors_ = std::make_unique<NeighborTable>(config.neighbors, context_.ticks_per_second);
+    for (const auto& neighbor : config.static_neighbors) neighbors_->fix(interface_towards(neighbor.address), neighbor.address, neighbor.mac);
+    local_ = std::make_unique<LocalAnswerer>(std::vector<Interface>{interfaces_.begin(), interfaces_.end()}, *neighbors_);
+}
+
+unsigned Router::interface_towards(const plan::IpAddress& neighbor) const {
+    for (const auto& interface : interfaces_) {
+        if (interface.is_on_link(neighbor)) return interface.number;
+    }
+    throw Fault{FaultCode::bad_request, fmt::format("{} is on no link of the router", plan::to_string(neighbor)), "routes", "Use an address in the network of one of its interfaces."};
+}
+
+void Router::work() {
+    constexpr int turns = 256;  // between two looks at what others want
+    while (!quit_.load(std::memory_order_relaxed)) {
+        for (int i = 0; i < turns; ++i) forwarder_->turn(pace::TickClock::now());
+        if (copy_wanted_.load(std::memory_order_acquire)) {
+            copy_counters();
+            copy_wanted_.store(false, std::memory_order_release);
+        }
+    }
+}
+
+void Router::copy_counters() {
+    copy_.forward = forwarder_->counters();
+    copy_.elements.clear();
+    if (const auto& model = forwarder_->model(); model) {
+        for (std::size_t i = 0; i < model->elements.count(); ++i) copy_.elements.push_back(model->elements.counters(i));
+    }
+    copy_.neighbor_entries = neighbors_->size();
+    copy_.neighbor_questions = neighbors_->counters().questions.value() + neighbors_->counters().probes.value();
+    copy_.given_up_frames = neighbors_->counters().dropped_frames.value();
+}
+
+RouterCounters Router::counters() {
+    copy_wanted_.store(true, std::memory_order_release);
+    while (copy_wanted_.load(std::memory_order_acquire)) std::this_thread::sleep_for(1ms);
+    return copy_;
+}
+
+}  // namespace evenhand::router

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Run: a configured router on its ports, and the thread that works in it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "config/config.hpp"
+#include "forward/forwarder.hpp"
+#include "port/dpdk_port.hpp"
+
+namespace evenhand::router {
+
+/// Forwards from the constructor to the destructor.
+class Router {
+   public:
+    /// Starts DPDK, opens both ports, fills the tables. Throws Fault{bad_request, no_device, no_permission, no_memory, no_cpu}.
+    explicit Router(const RouterConfig& config);
+    ~Router();
+    Router(const Router&) = delete;
+    Router& operator=(const Router&) = delete;
+
+    [[nodiscard]] const std::array<plan::MacAddress, 2>& macs() const noexcept { return macs_; }
+    [[nodiscard]] const CountersContext& context() const noexcept { return context_; }
+
+    /// A copy that the worker makes between two turns.
+    [[nodiscard]] RouterCounters counters();
+
+   private:
+    void open_ports(const RouterConfig& config, std::size_t waiting_frames);
+    void fill_tables(const RouterConfig& config);
+    [[nodiscard]] unsigned interface_towards(const plan::IpAddress& neighbor) const;
+    void work();
+    void copy_counters();
+
+    CountersContext context_;
+    std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;
+    std::array<plan::MacAddress, 2> macs_{};
+    std::array<Interface, 2> interfaces_;
+    std::unique_ptr<RouteTable> routes_;
+    std::unique_ptr<NeighborTable> neighbors_;
+    std::unique_ptr<LocalAnswerer> local_;
+    std::unique_ptr<Forwarder<port::DpdkPort>> forwarder_;
+    std::atomic<bool> quit_{false};
+    std::atomic<bool> copy_wanted_{false};  // set by the asker, cleared by the worker when the copy is there
+    RouterCounters copy_;                   // the worker's while a copy is wanted, the asker's else
+    std::thread thread_;
+};
+
+}  // namespace evenhand::router

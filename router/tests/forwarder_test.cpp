@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forward: a router between two ports in memory, with time driven by hand.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "forward/forwarder.hpp"
+#include "frame/reader.hpp"
+#include "frame/source.hpp"
+#include "neighbor/messages.hpp"
+#include "octets.hpp"
+#include "plans.hpp"
+#include "port/memory_port.hpp"
+
+using namespace evenhand;
+using namespace evenhand::router;
+using frame::IpVersion;
+using port::MemoryPort;
+using tests::ip;
+
+namespace {
+
+constexpr Ticks us = 1000;  // a tick is 1 ns
+constexpr Ticks second = 1'000'000 * us;
+constexpr plan::MacAddress left_tester{2, 0, 0, 0, 0, 1};
+constexpr plan::MacAddress right_tester{2, 0, 0, 0, 0, 2};
+constexpr plan::MacAddress left_dut{2, 0, 0, 0, 0xd0, 1};
+constexpr plan::MacAddress right_dut{2, 0, 0, 0, 0xd0, 2};
+
+/// The DUT of Figures 3 and 5, both at once.
+class Bench {
+   public:
+    explicit Bench(std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks extra_delay = 0) : forwarder_{make(std::move(model), std::move(defects), extra_delay)} {
+        outside_[0].connect(inside_[0]);
+        inside_[0].connect(outside_[0]);
+        outside_[1].connect(inside_[1]);
+        inside_[1].connect(outside_[1]);
+    }
+
+    void send(unsigned side, const tests::Octets& octets) {
+        MemoryPort::Frame f;
+        std::ranges::copy(octets, f.octets.begin());
+        f.length = octets.size();
+        inside_[side].inject(f);
+    }
+    void turn() { forwarder_->turn(now); }
+    void run(Ticks duration, Ticks step = us) {
+        for (const Ticks end = now + duration; now < end; now += step) turn();
+    }
+    std::vector<tests::Octets> take(unsigned side) {
+        std::vector<tests::Octets> frames;
+        for (auto& f : outside_[side].arrived()) frames.emplace_back(f.octets.begin(), f.octets.begin() + static_cast<std::ptrdiff_t>(f.length));
+        outside_[side].arrived().clear();
+        return frames;
+    }
+    /// Both gateways say who they are, as a tester's learning frames do.
+    void introduce() {
+        for (const bool v6 : {false, true}) {
+            send(0, question(v6, left_tester, v6 ? "2001:2:0:1000::2" : "10.0.0.2", v6 ? "2001:2:0:1000::1" : "10.0.0.1"));
+            send(1, question(v6, right_tester, v6 ? "2001:2:0:9000::2" : "10.0.1.2", v6 ? "2001:2:0:9000::1" : "10.0.1.1"));
+        }
+        turn();
+        REQUIRE(take(0).size() == 2);
+        REQUIRE(take(1).size() == 2);
+    }
+    static tests::Octets question(bool v6, const plan::MacAddress& mac, const char* from, const char* about) {
+        tests::Octets octets(neighbor::solicitation_octets);
+        const neighbor::Party self{.mac = mac, .ip = ip(from)};
+        octets.resize(v6 ? neighbor::write_neighbor_solicitation(octets, self, ip(about)) : neighbor::write_arp_request(octets, self, ip(about)));
+        return octets;
+    }
+
+    [[nodiscard]] const ForwardCounters& counters() const { return forwarder_->counters(); }
+    [[nodiscard]] const Forwarder<MemoryPort>& forwarder() const { return *forwarder_; }
+    [[nodiscard]] const NeighborTable& neighbors() const { return neighbors_; }
+
+    Ticks now = 100 * second;
+
+   private:
+    std::unique_ptr<Forwarder<MemoryPort>> make(std::optional<ElementModel> model, DefectOptions defects, Ticks extra_delay) {
+        ForwardOptions options{.extra_delay = extra_delay, .late_after = 100 * us, .waiting_frames = 8192, .horizon = extra_delay, .ticks_per_second = second};
+        if (model) options.horizon += model->elements.longest_stay();
+        return std::make_unique<Forwarder<MemoryPort>>(std::array{&inside_[0], &inside_[1]}, std::span<const Interface, 2>{interfaces_}, routes_, neighbors_, local_, std::move(model),
+                                                       Defects{std::move(defects)}, options, now);
+    }
+
+    static std::array<Interface, 2> make_interfaces() {
+        std::array<Interface, 2> interfaces;
+        interfaces[0] = {.number = 0, .mac = left_dut, .addresses = {{ip("10.0.0.1"), 24}, {ip("2001:2:0:1000::1"), 64}}, .link_local = plan::link_local_address(left_dut)};
+        interfaces[1] = {.number = 1, .mac = right_dut, .addresses = {{ip("10.0.1.1"), 24}, {ip("2001:2:0:9000::1"), 64}}, .link_local = plan::link_local_address(right_dut)};
+        return interfaces;
+    }
+    static std::vector<RouteEntry> make_routes(const std::array<Interface, 2>& interfaces) {
+        auto routes = routes_of(interfaces);
+        routes.push_back({.network = ip("198.18.0.0"), .prefix_length = 16, .route = {.interface = 0, .via = ip("10.0.0.2")}});
+        routes.push_back({.network = ip("198.19.0.0"), .prefix_length = 16, .route = {.interface = 1, .via = ip("10.0.1.2")}});
+        routes.push_back({.network = ip("2001:2::"), .prefix_length = 64, .route = {.interface = 0, .via = ip("2001:2:0:1000::2")}});
+        routes.push_back({.network = ip("2001:2:0:8000::"), .prefix_length = 64, .route = {.interface = 1, .via = ip("2001:2:0:9000::2")}});
+        return routes;
+    }
+
+    std::array<MemoryPort, 2> inside_{MemoryPort{16384}, MemoryPort{16384}};
+    std::array<MemoryPort, 2> outside_{MemoryPort{4}, MemoryPort{4}};
+    std::array<Interface, 2> interfaces_ = make_interfaces();
+    RouteTable routes_{make_routes(interfaces_)};
+    NeighborTable neighbors_{NeighborTable::Options{}, static_cast<double>(second)};
+    LocalAnswerer local_{{interfaces_.begin(), interfaces_.end()}, neighbors_};
+    std::unique_ptr<Forwarder<MemoryPort>> forwarder_;
+};
+
+/// Test frames of a plan, from the first on.
+template <IpVersion V>
+std::vector<tests::Octets> test_frames(const plan::AddressPlan& plan, plan::Direction direction, std::size_t count, std::size_t size = frame::Layout<V>::smallest_frame_size) {
+    const bool is_forward = direction == plan::Direction::forward;
+    const auto shape = frame::make_template(plan, size, {.direction = direction, .stream = 0, .trial = 1}, is_forward ? left_tester : right_tester, is_forward ? left_dut : right_dut);
+    frame::TestFrameSource<V> source{shape, plan::FlowDraw{plan, direction, 1}, {}};
+    std::vector<tests::Octets> frames(count, tests::Octets(shape.octets));
+    for (auto& f : frames) {
+        frame::write_pattern(V, f);
+        std::byte* const at = f.data();
+        source.write_next(std::span{&at, 1}, 0);
+    }
+    return frames;
+}
+
+std::uint64_t number_of(const tests::Octets& f) { return frame::look_at(f.data(), f.size()).tag.sequence; }
+
+ElementModel model_of(std::size_t count, double rate_fps, std::size_t queue_frames, HashType hash = HashType::addresses) {
+    SpreadOptions spread{.hash = hash, .is_symmetric = false, .key = {}, .table = {}};
+    for (const auto octet : tests::octets_of("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa")) spread.key.push_back(static_cast<std::uint8_t>(octet));
+    for (std::size_t i = 0; i < 128; ++i) spread.table.push_back(static_cast<std::uint16_t>(i % count));
+    return {.spread = Spread{spread}, .elements = Elements{{.count = count, .rate_fps = rate_fps, .queue_frames = queue_frames}, second}, .neighbor_cost = {}};
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a frame goes on with one hop less, other MACs and right checksums", Version, std::integral_constant<IpVersion, IpVersion::v4>,
+                   std::integral_constant<IpVersion, IpVersion::v6>) {
+    constexpr IpVersion V = Version::value;
+    Bench bench;
+    bench.introduce();
+    const auto plan = V == IpVersion::v4 ? tests::gateway_v4() : tests::gateway_v6();
+    for (const auto direction : {plan::Direction::forward, plan::Direction::reverse}) {
+        const unsigned in = direction == plan::Direction::forward ? 0 : 1;
+        const auto sent = test_frames<V>(plan, direction, 2000);
+        for (const auto& f : sent) bench.send(in, f);
+        bench.run(20 * us);
+        const auto came = bench.take(1 - in);
+        REQUIRE(came.size() == sent.size());
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+            tests::Octets expected = sent[i];
+            const auto& to = in == 0 ? right_tester : left_tester;
+            const auto& from = in == 0 ? right_dut : left_dut;
+            for (std::size_t j = 0; j < 6; ++j) expected[j] = static_cast<std::byte>(to[j]), expected[6 + j] = static_cast<std::byte>(from[j]);
+            const std::size_t hops = V == IpVersion::v4 ? 22 : 21;
+            expected[hops] = std::byte{9};  // R2544-40
+            if constexpr (V == IpVersion::v4) {
+                expected[24] = expected[25] = std::byte{0};
+                const auto sum = static_cast<std::uint16_t>(~tests::slow_sum(std::span{expected}.subspan(14, 20)));
+                expected[24] = static_cast<std::byte>(sum >> 8U);
+                expected[25] = static_cast<std::byte>(sum);
+            }
+            REQUIRE(came[i] == expected);
+        }
+    }
+    CHECK(bench.neighbors().size() == 4);  // two for each family: SEED-19
+}
+
+TEST_CASE("a frame whose next hop is unknown waits for the answer to the router's question") {
+    for (const bool v6 : {false, true}) {
+        CAPTURE(v6);
+        Bench bench;
+        const auto frames = v6 ? test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::forward, 40) : test_frames<IpVersion::v4>(tests::gateway_v4(), plan::Direction::forward, 40);
+        for (const auto& f : frames) bench.send(0, f);
+        bench.run(3000 * us);
+        const auto asked = bench.take(1);
+        REQUIRE(asked.size() == 1);
+        const auto question = neighbor::read_question(asked[0]);
+        REQUIRE(question);
+        CHECK(question->target == ip(v6 ? "2001:2:0:9000::2" : "10.0.1.2"));
+        tests::Octets answer = asked[0];
+        answer.resize(128);
+        answer.resize(neighbor::write_answer(answer, asked[0].size(), *question, right_tester));
+        bench.send(1, answer);
+        bench.run(10 * us);
+        const auto came = bench.take(1);
+        REQUIRE(came.size() == 16);  // the bounded queue: the first that came
+        for (std::size_t i = 0; i < came.size(); ++i) CHECK(number_of(came[i]) == i);
+        CHECK(bench.counters().interfaces[0].unresolved_frames == 24);
+    }
+}
+
+TEST_CASE("what a router must not forward is dropped and counted") {
+    Bench bench;
+    bench.introduce();
+    auto expired = test_frames<IpVersion::v4>(tests::gateway_v4(), plan::Direction::forward, 1)[0];
+    expired[22] = std::byte{1};
+    expired[24] = expired[25] = std::byte{0};
+    const auto sum = static_cast<std::uint16_t>(~tests::slow_sum(std::span{expired}.subspan(14, 20)));
+    expired[24] = static_cast<std::byte>(sum >> 8U);
+    expired[25] = static_cast<std::byte>(sum);
+    auto expired6 = test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::forward, 1)[0];
+    expired6[21] = std::byte{1};
+    auto elsewhere = test_frames<IpVersion::v4>(tests::gateway_v4(), plan::Direction::forward, 1)[0];
+    elsewhere[5] ^= std::byte{0x40};
+    auto bad_checksum = test_frames<IpVersion::v4>(tests::gateway_v4(), plan::Direction::forward, 1)[0];
+    bad_checksum[24] ^= std::byte{1};
+    auto no_route = test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::forward, 1)[0];
+    no_route[14 + 24 + 3] = std::byte{7};  // 2001:7::
+    auto short6 = test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::forward, 1)[0];
+    short6.resize(60);
+    for (const auto& f : {expired, expired6, elsewhere, bad_checksum, no_route, short6}) bench.send(0, f);
+    bench.run(10 * us);
+    CHECK(bench.take(1).empty());
+    const auto& c = bench.counters().interfaces[0];
+    CHECK(c.expired_frames == 2);
+    CHECK(c.other_mac_frames == 1);
+    CHECK(c.malformed_frames == 2);
+    CHECK(c.no_route_frames == 1);
+}
+
+TEST_CASE("one address pair meets one element, many meet all (SEED-71)") {
+    for (const std::uint32_t hosts : {1U, 65534U}) {
+        Bench bench{model_of(16, 1e6, 64)};
+        bench.introduce();
+        for (const auto& f : test_frames<IpVersion::v4>(tests::gateway_v4(hosts), plan::Direction::forward, 2000)) {
+            bench.send(0, f);
+            bench.run(2 * us);
+        }
+        bench.run(1000 * us);
+        std::set<std::size_t> busy;
+        for (std::size_t i = 0; i < 16; ++i) {
+            if (bench.forwarder().model()->elements.counters(i).served_frames != 0) busy.insert(i);
+        }
+        CHECK(busy.size() == (hosts == 1 ? 1 : 16));
+        CHECK(bench.take(1).size() == 2000);
+    }
+}
+
+TEST_CASE("frames found after an absence of the router are taken to have come evenly, and no queue overflows by it") {
+    Bench bench{model_of(1, 1e6, 8)};
+    bench.introduce();
+    bench.turn();
+    // 500 frames in 1 ms are half of what the element serves: they pass however late the router looks.
+    for (const auto& f : test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 500)) bench.send(0, f);
+    bench.now += 1000 * us;
+    bench.turn();
+    bench.run(10 * us);
+    CHECK(bench.take(1).size() == 500);
+    CHECK(bench.counters().interfaces[0].element_dropped_frames == 0);
+    CHECK(bench.counters().model.longest_gap >= 1000 * us);
+    CHECK(bench.counters().model.late_frames > 400);  // and it says so
+    // 2000 in 1 ms are twice of it: half is lost.
+    for (const auto& f : test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 2000)) bench.send(0, f);
+    bench.now += 1000 * us;
+    bench.turn();
+    bench.run(20 * us);
+    CHECK(bench.take(1).size() == doctest::Approx(1009).epsilon(0.01));
+}
+
+TEST_CASE("the extra delay is kept to the turn") {
+    Bench bench{std::nullopt, {}, 250 * us};
+    bench.introduce();
+    bench.send(0, test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 1)[0]);
+    bench.turn();
+    bench.run(249 * us);
+    CHECK(bench.take(1).empty());
+    bench.run(3 * us);
+    CHECK(bench.take(1).size() == 1);
+}
+
+TEST_CASE("one loss, one duplicate, one swap and one corrupted octet among many are just that") {
+    constexpr std::size_t count = 4000;
+    Bench bench{std::nullopt, {.seed = 1, .ratios = {}, .at = {{{1000}, {2000}, {3000}, {3500}}}}};
+    bench.introduce();
+    for (const auto& f : test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::reverse, count)) bench.send(1, f);
+    bench.run(20 * us);
+    const auto came = bench.take(0);
+    REQUIRE(came.size() == count);
+    std::map<std::uint64_t, int> seen;
+    std::uint64_t corrupted = 0;
+    std::vector<std::uint64_t> order;
+    for (const auto& f : came) {
+        ++seen[number_of(f)];
+        order.push_back(number_of(f));
+        if (!frame::is_intact(f.data(), f.size(), IpVersion::v6)) ++corrupted;
+    }
+    CHECK(seen.count(1000) == 0);
+    CHECK(seen[2000] == 2);
+    CHECK(seen.size() == count - 1 + 0);
+    CHECK(corrupted == 1);
+    const auto at = std::ranges::find(order, 3001);
+    CHECK(*(at + 1) == 3000);
+    CHECK(*(at + 2) == 3002);
+    CHECK(bench.counters().defects.lost_frames == 1);
+    CHECK(bench.counters().defects.duplicated_frames == 1);
+    CHECK(bench.counters().defects.reordered_frames == 1);
+    CHECK(bench.counters().defects.corrupted_frames == 1);
+}
+
+TEST_CASE("the last frame does not stay behind because it has nobody to be exchanged with") {
+    Bench bench{std::nullopt, {.seed = 1, .ratios = {}, .at = {{{}, {}, {0}, {}}}}};
+    bench.introduce();
+    bench.send(0, test_frames<IpVersion::v4>(tests::gateway_v4(), plan::Direction::forward, 1)[0]);
+    bench.run(11'000 * us, 10 * us);
+    CHECK(bench.take(1).size() == 1);
+    CHECK(bench.counters().defects.reordered_frames == 0);
+}
+
+TEST_CASE("nothing that comes breaks the router, and each frame is accounted for") {
+    const char* const wanted = std::getenv("EVENHAND_FUZZ_FRAMES");
+    const std::size_t rounds = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 50'000;
+    Bench bench{model_of(4, 50e6, 64, HashType::addresses_and_ports)};
+    bench.introduce();
+    std::mt19937_64 random{20261121};
+    std::vector<tests::Octets> seeds = test_frames<IpVersion::v4>(tests::gateway_v4(), plan::Direction::forward, 8);
+    for (auto& f : test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::forward, 8, 128)) seeds.push_back(f);
+    seeds.push_back(Bench::question(false, left_tester, "10.0.0.2", "10.0.0.1"));
+    seeds.push_back(Bench::question(true, left_tester, "2001:2:0:1000::2", "2001:2:0:1000::1"));
+    std::uint64_t sent = 4;  // the introductions
+    for (std::size_t i = 0; i < rounds; ++i) {
+        tests::Octets f;
+        if (i % 8 == 0) {
+            f.resize(random() % 200);
+            for (auto& octet : f) octet = static_cast<std::byte>(random());
+            constexpr std::array<std::uint16_t, 4> types{0x0800, 0x86DD, 0x0806, 0x8100};
+            if (f.size() >= 14 && i % 16 == 0) frame::store(f.data() + 12, frame::big(types[random() % types.size()]));
+        } else {
+            f = seeds[random() % seeds.size()];
+            for (auto n = 1 + random() % 4; n-- > 0;) f[random() % f.size()] ^= static_cast<std::byte>(1U << random() % 8);
+            if (i % 5 == 0) f.resize(random() % (f.size() + 1));
+        }
+        bench.send(i % 2, f);
+        ++sent;
+        if (i % 32 == 31) bench.run(2 * us), (void)bench.take(0), (void)bench.take(1);
+    }
+    bench.run(10'000 * us, 10 * us);
+    std::uint64_t accounted = 0;
+    std::uint64_t received = 0;
+    for (const auto& c : bench.counters().interfaces) {
+        received += c.received_frames;
+        accounted += c.local_frames + c.other_mac_frames + c.ignored_frames + c.malformed_frames + c.martian_frames + c.expired_frames + c.no_route_frames + c.unresolved_frames +
+                     c.element_dropped_frames;
+    }
+    accounted += bench.counters().model.departed_frames + bench.counters().model.overflow_frames + bench.neighbors().counters().dropped_frames.value();
+    CHECK(received == sent);
+    // What waits for a next hop that never answers is given up after three seconds.
+    bench.run(5 * second, 1000 * us);
+    std::uint64_t waiting = received - accounted;
+    CHECK(waiting <= 4096);
+}
