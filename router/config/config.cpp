@@ -79,7 +79,7 @@ PortConfig read_port(ObjectReader r) {
     return port;
 }
 
-std::vector<std::uint8_t> read_key(ObjectReader& r) {
+std::vector<std::uint8_t> read_key(ObjectReader& r, std::size_t longest_input) {
     const std::string text = r.text("key");
     std::vector<std::uint8_t> key;
     for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
@@ -88,7 +88,7 @@ std::vector<std::uint8_t> read_key(ObjectReader& r) {
         if (error != std::errc{} || stop != text.data() + i + 2) break;
         key.push_back(octet);
     }
-    constexpr std::size_t least = longest_hash_input + hash_window_octets;
+    const std::size_t least = longest_input + hash_window_octets;
     if (2 * key.size() != text.size() || key.size() < least) {
         r.refuse("key", fmt::format("\"{}\" is not a hash key: {} octets read", text, key.size()), fmt::format("Write {} octets or more as hexadecimal digits.", least));
     }
@@ -104,7 +104,7 @@ ModelConfig read_model(ObjectReader r) {
     if (hash != "type1" && hash != "type2") r.refuse("hash", fmt::format("\"{}\" is none of type1, type2", hash), "type1: addresses only; type2: addresses and ports.");
     model.spread.hash = hash == "type1" ? HashType::addresses : HashType::addresses_and_ports;
     if (r.has("symmetric")) model.spread.is_symmetric = r.boolean("symmetric");
-    model.spread.key = read_key(r);
+    model.spread.key = read_key(r, model.spread.hash == HashType::addresses ? 32 : longest_hash_input);
     if (r.has("table")) {
         for (const auto& value : r.array("table")) {
             if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= model.elements.count) {
@@ -239,10 +239,10 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
     const auto to_us = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * 1e6 / context.ticks_per_second; };
     const auto side = [&](std::size_t i) {
         const InterfaceCounters& c = counters.forward.interfaces[i];
-        return Json{{"received_frames", c.received_frames},     {"transmitted_frames", c.transmitted_frames}, {"transmit_dropped_frames", c.transmit_dropped_frames},
-                    {"local_frames", c.local_frames},           {"other_mac_frames", c.other_mac_frames},     {"ignored_frames", c.ignored_frames},
-                    {"malformed_frames", c.malformed_frames},   {"martian_frames", c.martian_frames},         {"expired_frames", c.expired_frames},
-                    {"no_route_frames", c.no_route_frames},     {"unresolved_frames", c.unresolved_frames},   {"element_dropped_frames", c.element_dropped_frames}};
+        return Json{{"received_frames", c.received_frames},   {"transmitted_frames", c.transmitted_frames}, {"transmit_dropped_frames", c.transmit_dropped_frames},
+                    {"local_frames", c.local_frames},         {"other_mac_frames", c.other_mac_frames},     {"ignored_frames", c.ignored_frames},
+                    {"malformed_frames", c.malformed_frames}, {"martian_frames", c.martian_frames},         {"expired_frames", c.expired_frames},
+                    {"no_route_frames", c.no_route_frames},   {"unresolved_frames", c.unresolved_frames},   {"element_dropped_frames", c.element_dropped_frames}};
     };
     Json elements = Json::array();
     for (const auto& e : counters.elements) {

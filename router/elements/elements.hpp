@@ -31,7 +31,8 @@ struct ElementCounters {
 /// the model is exact however late a frame is looked at; frames of one element must be admitted in the order of their arrival.
 class Elements {
    public:
-    Elements(const ElementOptions& options, Ticks ticks_per_second) : queue_frames_{options.queue_frames}, states_(options.count), base_service_{static_cast<double>(ticks_per_second) / options.rate_fps} {
+    Elements(const ElementOptions& options, Ticks ticks_per_second)
+        : queue_frames_{options.queue_frames}, states_(options.count), base_service_{static_cast<double>(ticks_per_second) / options.rate_fps} {
         set_cost_factor(1.0);
     }
 

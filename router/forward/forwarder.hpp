@@ -32,10 +32,10 @@ struct ElementModel {
 };
 
 struct ForwardOptions {
-    Ticks extra_delay = 0;              // of each forwarded frame, besides its element's
-    Ticks late_after = 0;               // a frame that leaves later than this after its time is late
-    std::size_t waiting_frames = 65536; // that can wait for their departure
-    Ticks horizon = 0;                  // no frame waits longer
+    Ticks extra_delay = 0;               // of each forwarded frame, besides its element's
+    Ticks late_after = 0;                // a frame that leaves later than this after its time is late
+    std::size_t waiting_frames = 65536;  // that can wait for their departure
+    Ticks horizon = 0;                   // no frame waits longer
     Ticks ticks_per_second = 1;
 };
 

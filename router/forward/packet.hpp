@@ -24,7 +24,7 @@ enum class PacketKind : std::uint8_t {
 struct Packet {
     PacketKind kind = PacketKind::ignored;
     IpVersion version = IpVersion::v4;
-    std::byte* source = nullptr;       // of the addresses; the destination follows
+    std::byte* source = nullptr;  // of the addresses; the destination follows
     std::byte* destination = nullptr;
     const std::byte* ports = nullptr;  // UDP or TCP ports of an unfragmented packet
 };

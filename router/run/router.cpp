@@ -57,8 +57,8 @@ Router::Router(const RouterConfig& config) : context_{.ticks_per_second = pace::
         const double dearest = config.neighbor_cost.factor(std::max<std::size_t>(config.neighbors.limit, 1));
         options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
     }
-    forwarder_ = std::make_unique<Forwarder<port::DpdkPort>>(std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_, *local_,
-                                                             std::move(model), Defects{config.defects}, options, pace::TickClock::now());
+    forwarder_ = std::make_unique<Forwarder<port::DpdkPort>>(std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
+                                                             *local_, std::move(model), Defects{config.defects}, options, pace::TickClock::now());
 
     std::promise<void> started;
     auto is_started = started.get_future();
@@ -125,7 +125,8 @@ unsigned Router::interface_towards(const plan::IpAddress& neighbor) const {
     for (const auto& interface : interfaces_) {
         if (interface.is_on_link(neighbor)) return interface.number;
     }
-    throw Fault{FaultCode::bad_request, fmt::format("{} is on no link of the router", plan::to_string(neighbor)), "routes", "Use an address in the network of one of its interfaces."};
+    throw Fault{FaultCode::bad_request, fmt::format("{} is on no link of the router", plan::to_string(neighbor)), "routes",
+                "Use an address in the network of one of its interfaces."};
 }
 
 void Router::work() {

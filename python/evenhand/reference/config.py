@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the reference router is told: one document, made from the same plan and the same device model as the test and its prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.plan import AddressPlan, SideName
+from evenhand.predict import DeviceModel
+
+MAX_ROUTER_ELEMENTS = 512
+DEFAULT_QUEUE_FRAMES = 512
+DEFECT_KINDS = ("loss", "duplication", "reordering", "corruption")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighborCost:
+    """The draft's second transient: frames become dearer when the neighbour table outgrows the caches (A.2.1)."""
+
+    free_entries: int
+    """Up to so many entries cost nothing."""
+    growth: float
+    """Additional cost of a frame for each doubling beyond: 0.1 is ten percent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defects:
+    """What the router does wrong on purpose, to test testers. Ratios of the forwarded frames, or their numbers from 0."""
+
+    seed: int = 1
+    ratios: dict[str, float] = field(default_factory=dict)
+    at: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for kind in (*self.ratios, *self.at):
+            if kind not in DEFECT_KINDS:
+                raise RequestError(f"{kind!r} is no defect", where="defects", next_step=f"Use one of: {', '.join(DEFECT_KINDS)}.")
+
+    def to_document(self) -> dict[str, Any]:
+        kinds: dict[str, Any] = {kind: {} for kind in DEFECT_KINDS if kind in self.ratios or kind in self.at}
+        for kind, ratio in self.ratios.items():
+            kinds[kind]["ratio"] = ratio
+        for kind, numbers in self.at.items():
+            kinds[kind]["at"] = list(numbers)
+        return {"seed": self.seed, **kinds}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceDut:
+    """The device under test as it is configured. Without a model it forwards as fast as it can."""
+
+    model: DeviceModel | None = None
+    extra_delay_us: float = 0.0
+    neighbor_cost: NeighborCost | None = None
+    defects: Defects | None = None
+    static_neighbors: dict[str, str] = field(default_factory=dict)
+    """Address to MAC, for tests without a tester that answers."""
+
+    def __post_init__(self) -> None:
+        if self.model is not None:
+            if self.model.rate_fps is None:
+                raise RequestError("the elements have no rate", where="device.rate_fps", next_step="Say what one element forwards.")
+            if self.model.elements > MAX_ROUTER_ELEMENTS:
+                raise RequestError(
+                    f"{self.model.elements} elements: the router has 1 to {MAX_ROUTER_ELEMENTS}", where="device.elements"
+                )
+
+    def router_config(self, plan: AddressPlan, devices: dict[SideName, str], *, cpu: int) -> dict[str, Any]:
+        """See contract/router-config.schema.json.
+
+        Args:
+            devices: DPDK device of each of the router's ports.
+            cpu: Gets the router's busy thread.
+        """
+        config: dict[str, Any] = {
+            "ports": {
+                side.name: {"device": devices[side.name], "addresses": [str(interface) for interface in side.dut]} for side in plan.sides
+            },
+            "cpu": cpu,
+            "routes": [{"network": str(route), "via": str(side.gateway.ip)} for side in plan.sides if side.gateway for route in side.routes],
+        }
+        if self.model is not None:
+            config["elements"] = {
+                "count": self.model.elements,
+                "rate_fps": self.model.rate_fps,
+                "queue_frames": self.model.queue_frames or DEFAULT_QUEUE_FRAMES,
+                "hash": self.model.hash_type,
+                "symmetric": self.model.symmetric,
+                "key": self.model.key.hex(),
+                "table": list(self.model.table),
+            }
+        neighbors: dict[str, Any] = {}
+        if self.neighbor_cost is not None:
+            neighbors |= {"free_entries": self.neighbor_cost.free_entries, "growth": self.neighbor_cost.growth}
+        if self.static_neighbors:
+            neighbors["static"] = [{"address": address, "mac": mac} for address, mac in self.static_neighbors.items()]
+        if neighbors:
+            config["neighbors"] = neighbors
+        if self.defects is not None:
+            config["defects"] = self.defects.to_document()
+        if self.extra_delay_us:
+            config["extra_delay_us"] = self.extra_delay_us
+        return config

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start and stop an evenhand-router, joined to the tester by memif: no privileges, no hugepages, no NIC."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.plan import AddressPlan, SideName
+from evenhand.programs import ROUTER, find_program
+from evenhand.reference.config import ReferenceDut
+
+SIDES: tuple[SideName, SideName] = ("left", "right")
+RING_LOG2 = 14
+"""16,384 frames, the most that a memif has: what arrives while the host takes a CPU away for some milliseconds is not lost."""
+START_TIMEOUT_S = 30.0
+ANSWER_TIMEOUT_S = 20.0
+STOP_TIMEOUT_S = 10.0
+STDERR_LINES = 200
+
+_ERROR_OF_KIND: dict[str, type[EvenhandError]] = {"bad_request": RequestError, "host_not_ready": HostError, "bug": EngineError}
+
+
+class ReferenceRouter:
+    """A router that runs. Made by `reference_router`."""
+
+    def __init__(self, dut: ReferenceDut, plan: AddressPlan, folder: Path, *, cpu: int, tester_cpus: Sequence[int], program: Path) -> None:
+        """Start it and wait until it forwards. RequestError, HostError or EngineError if it does not."""
+        self.dut = dut
+        self.plan = plan.name
+        self.cpu = cpu
+        self.tester_cpus = tuple(tester_cpus)
+        self._folder = folder
+        self._config = dut.router_config(plan, {side: self._device(side, "server") for side in SIDES}, cpu=cpu)
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        config = folder / "router.json"
+        config.write_text(json.dumps(self._config), encoding="utf-8")
+        try:
+            self._process = subprocess.Popen(
+                [program, config], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True, encoding="utf-8", errors="replace", start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise HostError(f"the router does not start: {error.strerror}", where=str(program), next_step="Run `make build`.") from error
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        for read, stream in ((self._read_lines, self._process.stdout), (self._read_stderr, self._process.stderr)):
+            threading.Thread(target=read, args=(stream,), daemon=True).start()
+        try:
+            self.ready = self._next(START_TIMEOUT_S)
+        except BaseException:
+            self.stop()
+            raise
+
+    def device(self, side: SideName) -> str:
+        """EAL device string of the tester's port on this side."""
+        return self._device(side, "client")
+
+    @property
+    def left_device(self) -> str:
+        return self.device("left")
+
+    @property
+    def right_device(self) -> str:
+        return self.device("right")
+
+    def counters(self) -> dict[str, Any]:
+        """What the router counted so far (contract/router-reply.schema.json). Recorded, never judged by (SEED-07)."""
+        self._write({"request": "counters"})
+        return self._next(ANSWER_TIMEOUT_S)
+
+    def facts(self) -> dict[str, Any]:
+        """For the run file: the whole configuration, so that the truth can be told from it."""
+        return {"kind": "reference", "version": self.ready.get("version"), "dut_cpu": self.cpu, "config": self._config}
+
+    def stop(self) -> dict[str, Any] | None:
+        """End it; its last counters, or None if it was dead already. May be called twice."""
+        last = None
+        if self._process.poll() is None:
+            try:
+                self._write({"request": "stop"})
+                last = self._next(STOP_TIMEOUT_S)
+                while last.get("event") != "stopped":
+                    last = self._next(STOP_TIMEOUT_S)
+                self._process.wait(STOP_TIMEOUT_S)
+            except (EvenhandError, subprocess.TimeoutExpired):
+                last = None
+            finally:
+                self._process.kill()
+                self._process.wait()
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass
+        return last
+
+    @property
+    def warnings(self) -> list[str]:
+        """What it said loudly: it could not keep the time of its model."""
+        return [line for line in self._stderr if "WARNING" in line]
+
+    def _device(self, side: SideName, role: str) -> str:
+        socket = self._folder / f"{side}.sock"
+        return f"net_memif{SIDES.index(side)},role={role},id={SIDES.index(side)},socket={socket},socket-abstract=no,rsize={RING_LOG2}"
+
+    def _write(self, document: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(document) + "\n")
+            self._process.stdin.flush()
+        except (BrokenPipeError, ValueError) as error:
+            raise self._death() from error
+
+    def _next(self, timeout_s: float) -> dict[str, Any]:
+        try:
+            line = self._lines.get(timeout=timeout_s)
+        except queue.Empty as error:
+            raise EngineError(f"the router did not answer within {timeout_s:.0f} s", where="evenhand-router") from error
+        if line is None:
+            self._lines.put(None)
+            raise self._death()
+        document: dict[str, Any] = json.loads(line)
+        if "fault" in document:
+            fault = document["fault"]
+            raise _ERROR_OF_KIND[fault["kind"]](fault["what"], where=f"router: {fault['where']}", next_step=fault["next"])
+        return document
+
+    def _death(self) -> EngineError:
+        self._process.wait(STOP_TIMEOUT_S)
+        words = " | ".join(list(self._stderr)[-5:])
+        return EngineError(f"the router ended with code {self._process.returncode}; its last lines: {words}", where="evenhand-router")
+
+    def _read_lines(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def _read_stderr(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._stderr.append(line.rstrip("\n"))
+
+
+@contextmanager
+def reference_router(
+    plan: AddressPlan, dut: ReferenceDut, *, cpus: Sequence[int] | None = None, program: Path | None = None
+) -> Iterator[ReferenceRouter]:
+    """A reference router for this plan, until the block ends, however it ends.
+
+    Args:
+        cpus: Those to share with the tester: the first is the router's. Default: all that this process may use.
+
+    Raises:
+        HostError: There is no router program, or fewer than two CPUs.
+    """
+    available = sorted(os.sched_getaffinity(0)) if cpus is None else list(cpus)
+    if len(available) < 2:
+        raise HostError(
+            f"{len(available)} CPU: the router and the tester need one each", where="CPUs",
+            next_step="Allow this process a second one (taskset -p shows them).",
+        )  # fmt: skip
+    path = find_program(ROUTER, program)
+    with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
+        router = ReferenceRouter(dut, plan, Path(folder), cpu=available[0], tester_cpus=available[1:], program=path)
+        try:
+            yield router
+        finally:
+            router.stop()
