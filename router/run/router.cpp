@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t largest_ring = 16384;  // what one look at a port may bring
-constexpr std::size_t least_waiting = 65536;
+constexpr std::size_t least_waiting = 16384;
 
 /// Frames that can wait for their departure: full queues, and what is under way through the extra delay.
 std::size_t waiting_frames(const RouterConfig& config) {
@@ -30,9 +30,9 @@ std::size_t waiting_frames(const RouterConfig& config) {
 
 /// Megabytes for frame buffers and tables.
 unsigned memory_mb(const RouterConfig& config, std::size_t waiting) {
-    constexpr std::size_t buffer_octets = 2560;
-    constexpr std::size_t other_mb = 256;  // librte_lpm alone takes 64
-    const std::size_t buffers = 2 * (waiting + 3 * largest_ring);
+    const std::size_t buffer_octets = config.host.hugepages ? 2560 : 4096;  // no buffer lies across two pages, and small pages hold one
+    constexpr std::size_t other_mb = 256;                                    // librte_lpm alone takes 64 for each family
+    const std::size_t buffers = 2 * (waiting + 2 * largest_ring);            // besides those that wait: arrivals, and frames of our own
     return std::max(config.host.memory_mb, static_cast<unsigned>(other_mb + (buffers * buffer_octets >> 20U)));
 }
 
@@ -101,7 +101,7 @@ void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) 
                                                                        .where = fmt::format("ports.{}.device", sides[i]),
                                                                        .receive_ring_frames = config.ports[i].receive_ring_frames,
                                                                        .transmit_ring_frames = config.ports[i].transmit_ring_frames,
-                                                                       .extra_receive_buffers = static_cast<unsigned>(waiting_frames + largest_ring)},
+                                                                       .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
                                                      [](std::span<std::byte>) {});
         macs_[i] = config.ports[i].mac.value_or(ports_[i]->mac());
     }

@@ -13,6 +13,7 @@ from typing import Any
 from evenhand.errors import RequestError
 from evenhand.lab import LinuxLab, lab_status
 from evenhand.plan import AddressPlan, Direction
+from evenhand.reference import ReferenceRouter
 from evenhand.report import Profile
 from evenhand.testbed import Testbed, check_device, check_rate, make_testbed, read_host_network, read_testbed
 from evenhand.trial import EngineSession, find_engine
@@ -29,6 +30,7 @@ class Setup:
     name: str
     testbed: Testbed
     lab: LinuxLab | None = None
+    router: ReferenceRouter | None = None
 
     def engine_command(self, engine: Path | None) -> list[str]:
         """HostError if there is no engine."""
@@ -37,7 +39,8 @@ class Setup:
 
     def to_document(self) -> dict[str, Any]:
         """For the run file."""
-        dut = None if self.lab is None else self.lab.facts()
+        known = self.lab or self.router
+        dut = None if known is None else known.facts()
         return {"name": self.name, "testbed": self.testbed.model_dump(mode="json"), "dut": dut}
 
 
@@ -87,6 +90,17 @@ def make_lab_setup(lab: LinuxLab, plan: AddressPlan) -> Setup:
         "tester": {"cpus": list(lab.tester_cpus)},
     }
     return Setup(name=f"{LAB_PREFIX}{lab.name}", testbed=make_testbed(document, where=f"lab {lab.name}"), lab=lab)
+
+
+def make_reference_setup(router: ReferenceRouter) -> Setup:
+    """The testbed that a reference router is. Both ends of its memif cables are ours, so it is isolated (SEED-80)."""
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": router.left_device},
+        "right": {"device": router.right_device},
+        "tester": {"cpus": list(router.tester_cpus)},
+    }
+    return Setup(name="reference router", testbed=make_testbed(document, where="reference router"), router=router)
 
 
 @contextmanager

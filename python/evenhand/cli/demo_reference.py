@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand demo` on the reference router: a router that hashes addresses only, measured with one address pair and with many."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from evenhand.cli.common import command_line, err, out, write_json
+from evenhand.cli.setup import make_reference_setup
+from evenhand.cli.throughput import measure_throughput
+from evenhand.errors import RequestError
+from evenhand.plan import AddressPlan, Direction, make_plan
+from evenhand.predict import DeviceModel, predict
+from evenhand.programs import ROUTER, find_program
+from evenhand.progress import ProgressDisplay
+from evenhand.reference import ReferenceDut, reference_router
+from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
+from evenhand.report.bias_page import write_bias_page
+from evenhand.search import ThroughputGoal
+from evenhand.series import RunStore, read_host_facts, read_versions
+from evenhand.trial import Limits, Waits
+
+PLANS = ("gateway_v4", "gateway_v6")
+DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
+ELEMENTS = 16
+ELEMENT_FPS = 50_000.0
+"""Low on purpose: at 800 kfps in all, a CPU that a virtual machine takes away for ten milliseconds leaves 8,000 frames waiting, which the
+16,384 frames of a memif ring hold. What these elements forward in a second, the router and the tester can do in a tenth of one."""
+QUEUE_FRAMES = 512
+"""10 ms of one element. A search of trials of T seconds sees an overload that a queue of Q frames hides: up to Q / (rate T), here 0.5 %."""
+MAX_FPS = 500_000.0
+"""Per direction; a quarter above what the elements serve together, as a user would guess too high."""
+OVERDUE_AFTER_US = 5_000.0
+"""Half the time that an element's queue lasts. While the tester is away, the queues drain; the burst that follows fills them no higher than
+they were, or to the half."""
+OVERDUE_TOLERANCE = 0.05
+OFFERED_TOLERANCE = 0.005
+"""Half the precision of the search. A virtual machine that is away in the last milliseconds of two seconds is nothing worse than elsewhere."""
+DEMO_WAITS = Waits(after_routing_s=0.05, after_learning_s=0.1, residual_s=0.25, restabilize_s=0.1)
+DEMO_LIMITS = Limits(
+    offered_tolerance=OFFERED_TOLERANCE, overdue_after_us=OVERDUE_AFTER_US, overdue_tolerance=OVERDUE_TOLERANCE
+)
+FULL = ThroughputGoal(max_fps=MAX_FPS, precision=0.01, duration_s=2.0, final_duration_s=2.0, invalid_retries=4)
+QUICK = ThroughputGoal(max_fps=MAX_FPS, precision=0.02, duration_s=1.0, final_duration_s=1.0, invalid_retries=4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One bar of the picture."""
+
+    hash_type: Literal["type1", "type2"]
+    hosts: int | None
+    """Per side; None: the maximum."""
+    expected_s: float
+    """For the estimate of the time left only."""
+
+
+CASES = (
+    Case(hash_type="type1", hosts=1, expected_s=28.0),
+    Case(hash_type="type1", hosts=None, expected_s=22.0),
+    Case(hash_type="type2", hosts=1, expected_s=22.0),
+)
+"""The biased result, the unbiased one, and what it should be about equal to (SEED-69, SEED-70, SEED-71)."""
+
+
+def reference_demo(
+    plan_name: str, *, quick: bool, seed: int, run: Path | None, page: Path | None, engine: Path | None, json_output: bool
+) -> None:
+    """Three searches, each with its prediction; a picture, a verdict, a page."""
+    everything = make_plan(plan_name)
+    if everything.name not in PLANS:
+        raise RequestError(
+            f"the demo does not run with {everything.name}", where="--plan", next_step="Use gateway-v4 or gateway-v6."
+        )
+    find_program(ROUTER)  # before anything is set up
+    goal = QUICK if quick else FULL
+    cases: list[BiasCase] = []
+    with ExitStack() as stack:
+        store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
+        progress = stack.enter_context(ProgressDisplay(err()))
+        progress.say(
+            f"Demo: a router of {ELEMENTS} processing elements inside this machine. It takes {'one' if quick else 'two'} minutes; no frame"
+            " leaves the machine.",
+            style="bold",
+        )
+        for index, case in enumerate(CASES):
+            progress.later_s = sum(later.expected_s for later in CASES[index + 1 :])
+            plan = make_plan(plan_name, case.hosts)
+            cases.append(_measure(case, plan, goal, number=index + 1, seed=seed, engine=engine, store=store, progress=progress))
+    if page is not None:
+        write_bias_page(cases, page, host=read_host_facts(), versions=read_versions())
+    if json_output:
+        write_json(_document(cases, run, page))
+        return
+    console = out()
+    console.print(bias_picture(cases))
+    for line in bias_lines(cases):
+        console.print(line, markup=False)
+    for file, what in ((run, "Every trial is stored in"), (page, "The page with the picture:")):
+        if file is not None:
+            console.print(f"{what} {file}", markup=False)
+
+
+def _measure(
+    case: Case,
+    plan: AddressPlan,
+    goal: ThroughputGoal,
+    *,
+    number: int,
+    seed: int,
+    engine: Path | None,
+    store: RunStore | None,
+    progress: ProgressDisplay,
+) -> BiasCase:
+    model = DeviceModel(elements=ELEMENTS, hash_type=case.hash_type, rate_fps=ELEMENT_FPS, queue_frames=QUEUE_FRAMES)
+    prediction = predict(plan, model, DIRECTIONS)
+    with reference_router(plan, ReferenceDut(model=model)) as router:
+        fields = "addresses only" if case.hash_type == "type1" else "addresses and ports"
+        progress.say(f"{number} of {len(CASES)}: the router hashes {fields}, the tester sends {_hosts(plan)}.", style="bold")
+        result, profile = measure_throughput(
+            make_reference_setup(router), plan, name=f"{plan.name} {case.hash_type} {_hosts(plan)}", size=plan.smallest_frame_size, seed=seed,
+            directions=DIRECTIONS, goal=replace(goal, max_fps=MAX_FPS), maximum_fps=MAX_FPS, waits=DEMO_WAITS, engine=engine, store=store,
+            progress=progress, limits=DEMO_LIMITS,
+        )  # fmt: skip
+        return BiasCase(profile=profile, prediction=prediction, result=result, counters=router.counters())
+
+
+def _hosts(plan: AddressPlan) -> str:
+    return "one address pair" if plan.pairs == 1 else f"{plan.left.hosts.count:,} x {plan.right.hosts.count:,} addresses"
+
+
+def _document(cases: list[BiasCase], run: Path | None, page: Path | None) -> dict[str, Any]:
+    return {
+        "command": "demo",
+        "dut": {"kind": "reference"},
+        "host": read_host_facts(),
+        "versions": read_versions(),
+        "run": None if run is None else str(run),
+        "page": None if page is None else str(page),
+        **bias_document(cases),
+    }

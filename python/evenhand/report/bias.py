@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: what the choice of test addresses did to a result. One pair, many addresses, and a router that hashes ports, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.predict import Prediction
+from evenhand.report.suite import SuiteEntry, suite_deviations
+from evenhand.report.throughput import Profile, WorstTesterFigures, throughput_document
+from evenhand.search import Outcome, ThroughputResult
+from evenhand.trial import Verdict
+from evenhand.units import format_count, format_duration, format_rate, format_ratio
+
+SAME_WITHIN = 0.05
+"""Two results are about equal within 5 percent (SEED-70)."""
+AS_PREDICTED_WITHIN = 0.02
+BAR_CELLS = 20
+EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BiasCase:
+    """One search on a router whose elements, hash and rates are known."""
+
+    profile: Profile
+    prediction: Prediction
+    result: ThroughputResult
+    counters: dict[str, Any]
+    """Of the router; recorded, never judged by (SEED-07)."""
+
+    @property
+    def addresses(self) -> str:
+        hosts = self.profile.plan.left.hosts
+        return "one address pair" if self.profile.plan.pairs == 1 else f"{format_count(hosts.addresses)} addresses a side"
+
+    @property
+    def hash_fields(self) -> str:
+        return "addresses only" if self.prediction.model.hash_type == "type1" else "addresses and ports"
+
+    @property
+    def predicted_fps(self) -> float:
+        """Per direction."""
+        fps = self.prediction.throughput_fps
+        assert fps is not None, "the elements of a reference router have a rate"
+        return fps
+
+    @property
+    def plateau_fps(self) -> float:
+        """Per direction, if all elements had the same load."""
+        fps = self.prediction.plateau_fps
+        assert fps is not None, "the elements of a reference router have a rate"
+        return fps
+
+    @property
+    def found_fps(self) -> float | None:
+        """Per direction; None if the search did not end with a number of the router."""
+        return self.result.throughput_fps if self.result.outcome is Outcome.FOUND else None
+
+    @property
+    def error(self) -> float | None:
+        """Found against predicted, relative."""
+        return None if self.found_fps is None else self.found_fps / self.predicted_fps - 1
+
+    @property
+    def is_as_predicted(self) -> bool:
+        return self.error is not None and abs(self.error) <= AS_PREDICTED_WITHIN
+
+    @property
+    def elements_at_work(self) -> int:
+        """That served at least one frame."""
+        return sum(element["served_frames"] > 0 for element in self.counters["elements"])
+
+
+def bias_picture(cases: Sequence[BiasCase]) -> Table:
+    """Bars for a terminal of 80 columns, full length for the plateau."""
+    table = Table(title="Throughput per direction", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table.add_column("router hashes\n  tester sends")
+    table.add_column("share of what the router can do")
+    table.add_column("found", justify="right", no_wrap=True)
+    table.add_column("predicted", justify="right", no_wrap=True)
+    for case in cases:
+        share = None if case.found_fps is None else case.found_fps / case.plateau_fps
+        bar = Text("no number: " + str(case.result.outcome).replace("_", " "), style="yellow")
+        if share is not None:
+            style = "green" if share >= 1 - SAME_WITHIN else "red"
+            bar = Text.assemble((_bar(share), style), f" {format_percent(share)}")
+        table.add_row(
+            f"{case.hash_fields}\n  {case.addresses}", bar,
+            "-" if case.found_fps is None else format_rate(case.found_fps), format_rate(case.predicted_fps),
+        )  # fmt: skip
+    return table
+
+
+def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
+    """Sentences: what one pair shows, whether many addresses cure it, and how that compares with a hash of ports."""
+    one, many, ports = cases
+    if one.found_fps is None or many.found_fps is None or ports.found_fps is None:
+        return ["No verdict: not every search ended with a number of the router. See which trials were INVALID, and why."]
+    share = one.found_fps / many.found_fps
+    elements = many.prediction.model.elements
+    lines = []
+    if share < 1 - SAME_WITHIN:
+        lines.append(
+            f"Biased: one address pair shows {format_percent(share)} of what this router does. Its hash sees addresses only, so all frames of a"
+            f" direction meet one element, {one.elements_at_work} of {elements} in both directions; pseudorandom ports do not help."
+        )
+    else:
+        lines.append(f"Not biased: one address pair shows {format_percent(share)} of what many addresses show.")
+    ratio = many.found_fps / ports.found_fps
+    how = "about equal to" if abs(ratio - 1) <= SAME_WITHIN else "not equal to"
+    lines.append(
+        f"Even-handed: {many.addresses} behind gateways put {many.elements_at_work} of {elements} elements to work. The result is {how} that of"
+        f" the same router when it hashes ports as well (ratio {ratio:.3f})."
+    )
+    return lines
+
+
+def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
+    """The verdict, and what a reader must know besides."""
+    first = cases[0]
+    model = first.prediction.model
+    lines = ["", *bias_verdict(cases), ""]
+    worst = max((abs(case.error) for case in cases if case.error is not None), default=None)
+    if worst is not None:
+        lines.append(
+            f"Each search is within {format_percent(worst)} of its prediction (the searches stop at {format_ratio(first.result.goal.precision)})."
+        )
+    assert model.rate_fps is not None
+    lines.append(
+        f"The router: {model.elements} elements of {format_rate(model.rate_fps)} with queues of {model.queue_frames} frames, Toeplitz hash,"
+        f" {len(model.table)} entries in the table. {first.profile.protocol}, {first.profile.frame_size} octets, both directions, zero loss."
+    )
+    counts = ", ".join("/".join(str(case.result.count(verdict)) for verdict in Verdict) for case in cases)
+    lines.append(f"Trials PASS/FAIL/INVALID: {counts}. INVALID trials were repeated; they say nothing of the router.")
+    figures = WorstTesterFigures.of(trial.result for case in cases for trial in case.result.trials)
+    away_us = max(case.counters["model"]["longest_gap_us"] for case in cases)
+    lines.append(
+        f"The tester's latest frame was {format_duration(figures.max_overdue_us / 1e6)} late; the router was away from its ports for at most"
+        f" {format_duration(away_us / 1e6)}."
+    )
+    lines += [f"Deviation from {d.requirement}: {d.text}" for d in suite_deviations(bias_entries(cases))]
+    return lines
+
+
+def bias_entries(cases: Sequence[BiasCase]) -> list[SuiteEntry]:
+    """The same searches as rows of a suite."""
+    return [SuiteEntry(profile=case.profile, result=case.result) for case in cases]
+
+
+def bias_document(cases: Sequence[BiasCase]) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "searches": [
+            {
+                **throughput_document(case.result, case.profile),
+                "hash_type": case.prediction.model.hash_type,
+                "found_fps_per_direction": case.found_fps,
+                "predicted_fps_per_direction": case.predicted_fps,
+                "plateau_fps_per_direction": case.plateau_fps,
+                "error": case.error,
+                "is_as_predicted": case.is_as_predicted,
+                "elements_at_work": case.elements_at_work,
+                "router": case.counters,
+            }
+            for case in cases
+        ],
+        "model": cases[0].prediction.model.to_document(),
+        "verdict": bias_verdict(cases),
+        "deviations": [{"requirement": d.requirement, "text": d.text} for d in suite_deviations(bias_entries(cases))],
+    }
+
+
+def format_percent(share: float) -> str:
+    """0.1249 -> 12.5 %."""
+    return f"{100 * share:.1f} %"
+
+
+def _bar(share: float) -> str:
+    eighths = round(max(0.0, min(share, 1.0)) * BAR_CELLS * 8)
+    return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
