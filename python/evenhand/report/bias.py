@@ -81,7 +81,7 @@ def bias_picture(cases: Sequence[BiasCase]) -> Table:
     """Bars for a terminal of 80 columns, full length for the plateau."""
     table = Table(title="Throughput per direction", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
     table.add_column("router hashes\n  tester sends")
-    table.add_column("share of what the router can do")
+    table.add_column("share of the plateau")
     table.add_column("found", justify="right", no_wrap=True)
     table.add_column("predicted", justify="right", no_wrap=True)
     for case in cases:

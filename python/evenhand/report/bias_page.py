@@ -31,7 +31,7 @@ def write_bias_page(cases: Sequence[BiasCase], path: Path, *, host: dict[str, An
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     text = environment.get_template(TEMPLATE).render(
-        verdict=bias_verdict(cases),
+        verdict=[(line, "bad" if line.startswith("Biased") or "not equal" in line else "good") for line in bias_verdict(cases)],
         picture=draw_bias(cases),
         rows=[_row(case) for case in cases],
         model=cases[0].prediction.model.to_document(),
@@ -88,7 +88,7 @@ def _row(case: BiasCase) -> dict[str, str]:
         "addresses": case.addresses,
         "elements": f"{case.elements_at_work} of {case.prediction.model.elements}",
         "found": "-" if case.found_fps is None else format_count(case.found_fps),
-        "predicted": format_count(case.predicted_fps),
+        "predicted": format_count(round(case.predicted_fps)),
         "error": "-" if case.error is None else f"{100 * case.error:+.2f} %",
         "share": "-" if case.found_fps is None else format_percent(case.found_fps / case.plateau_fps),
         "trials": " / ".join(str(case.result.count(verdict)) for verdict in Verdict),
