@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Config: what is wrong is named with its place and value; nothing is taken for granted.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "config/config.hpp"
+#include "fault.hpp"
+
+using namespace evenhand;
+using namespace evenhand::router;
+using Json = nlohmann::json;
+
+namespace {
+
+Json good() {
+    return Json::parse(R"({
+      "ports": {"left": {"device": "net_ring0", "addresses": ["10.0.0.1/24", "2001:2:0:1000::1/64"]},
+                "right": {"device": "net_ring1", "mac": "02:00:00:00:d0:02", "addresses": ["10.0.1.1/24"]}},
+      "cpu": 1,
+      "routes": [{"network": "198.18.0.0/16", "via": "10.0.0.2"}, {"network": "2001:2::/64", "via": "2001:2:0:1000::2"}],
+      "elements": {"count": 36, "rate_fps": 50000, "queue_frames": 512, "hash": "type2",
+                   "key": "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa"},
+      "neighbors": {"limit": 1000, "free_entries": 500, "growth": 0.2, "static": [{"address": "10.0.0.2", "mac": "02:00:00:00:00:01"}]},
+      "defects": {"seed": 3, "loss": {"ratio": 0.01}, "reordering": {"at": [7, 9]}},
+      "extra_delay_us": 25
+    })");
+}
+
+/// The place that the fault names; "" if the configuration is taken.
+std::string place(const Json& config) {
+    try {
+        (void)read_config(config.dump());
+    } catch (const Fault& fault) {
+        CHECK(kind_of(fault.code) == "bad_request");
+        CHECK_FALSE(fault.what_text.empty());
+        CHECK_FALSE(fault.next.empty());
+        return fault.where;
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("a configuration is read as it is written") {
+    const auto config = read_config(good().dump());
+    CHECK(config.ports[0].addresses.size() == 2);
+    CHECK(config.ports[0].addresses[1].prefix_length == 64);
+    CHECK_FALSE(config.ports[0].mac);
+    CHECK(plan::to_string(*config.ports[1].mac) == "02:00:00:00:d0:02");
+    CHECK(config.routes.size() == 2);
+    CHECK(config.routes[0].prefix_length == 16);
+    REQUIRE(config.model);
+    CHECK(config.model->elements.count == 36);
+    CHECK(config.model->spread.table.size() == 128);  // round robin by itself (RSS-04)
+    CHECK(config.model->spread.table[37] == 1);
+    CHECK(config.neighbor_cost.free_entries == 500);
+    CHECK(config.static_neighbors.size() == 1);
+    CHECK(config.defects.ratios[0] == 0.01);
+    CHECK(config.defects.at[2] == std::vector<std::uint64_t>{7, 9});
+    CHECK(config.extra_delay_us == 25);
+}
+
+TEST_CASE("what is wrong in a configuration is named") {
+    const auto with = [](const char* pointer, const Json& value) {
+        Json config = good();
+        config[Json::json_pointer(pointer)] = value;
+        return config;
+    };
+    CHECK(place(with("/prots", 1)) == "prots");
+    CHECK(place(with("/ports/left/addresses", Json::array())) == "ports.left.addresses");
+    CHECK(place(with("/ports/left/addresses", {"10.0.0.1"})) == "ports.left.addresses");
+    CHECK(place(with("/ports/left/addresses", {"10.0.0.1/33"})) == "ports.left.addresses");
+    CHECK(place(with("/ports/right/mac", "02:00")) == "ports.right.mac");
+    CHECK(place(with("/routes/1/via", "nowhere")) == "routes[1].via");
+    CHECK(place(with("/elements/count", 0)) == "elements.count");
+    CHECK(place(with("/elements/count", 513)) == "elements.count");
+    CHECK(place(with("/elements/rate_fps", 0)) == "elements.rate_fps");
+    CHECK(place(with("/elements/hash", "type3")) == "elements.hash");
+    CHECK(place(with("/elements/key", "6d5a")) == "elements.key");
+    CHECK(place(with("/elements/key", std::string(80, 'x'))) == "elements.key");
+    CHECK(place(with("/elements/table", {0, 1, 2})) == "elements.table");
+    CHECK(place(with("/elements/table", {0, 36})) == "elements.table");
+    CHECK(place(with("/defects/loss/ratio", 1.5)) == "defects.loss.ratio");
+    CHECK(place(with("/defects/losses", Json::object())) == "defects.losses");
+    CHECK(place(with("/neighbors/static/0/mac", "x")) == "neighbors.static[0].mac");
+    CHECK_THROWS_AS((void)read_config("{"), Fault);
+    CHECK_THROWS_AS((void)read_config("[]"), Fault);
+}
+
+TEST_CASE("a request is counters or stop") {
+    CHECK(read_router_request(R"({"request":"counters"})") == RouterRequest::counters);
+    CHECK(read_router_request(R"({"request":"stop"})") == RouterRequest::stop);
+    CHECK_THROWS_AS((void)read_router_request(R"({"request":"count"})"), Fault);
+    CHECK_THROWS_AS((void)read_router_request(R"({"request":"stop","now":1})"), Fault);
+    CHECK_THROWS_AS((void)read_router_request("stop"), Fault);
+}
