@@ -11,10 +11,10 @@ MESON_SETUP := meson setup $(if $(WERROR),--werror)
 # Not optimized and with few debug symbols: g++ takes minutes to optimize the sanitized JSON code.
 SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args=-g1 -Ddpdk=enabled
 
-.PHONY: help deps build build-asan test lint format bench demo prove docs clean
+.PHONY: help deps build build-asan test lint format bench demo demo-linux prove docs clean
 
 help:  ## list these verbs
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 deps: .venv/.deps-stamp  ## install Debian packages (with sudo if not root) and fill .venv from requirements.lock
 
@@ -49,7 +49,10 @@ format: deps  ## format C++ and Python
 bench: build  ## measure the tester itself; results go to bench/results/
 	@tools/bench
 
-demo: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
+demo: build  ## two minutes on the reference router: what the choice of test addresses does to a result (any user)
+	.venv/bin/evenhand demo
+
+demo-linux: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
 	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
 
 prove: build  ## prove the draws with 10^9 frames for each number of hosts; takes minutes

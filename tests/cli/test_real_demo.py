@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand demo` for real: engine, lab, search, document; and what is left when it is interrupted."""
+"""`evenhand demo --dut linux` for real: engine, lab, search, document; and what is left when it is interrupted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
     """SEED-02, SEED-05: one address pair first, then all addresses, both IP versions; each trial has its verdict, in the file too."""
     run = tmp_path / "demo.evenhand"
     done = subprocess.run(
-        [*EVENHAND, "demo", "--quick", "--json", "--run", str(run)], capture_output=True, text=True, timeout=GUARD_S, check=False
+        [*EVENHAND, "demo", "--dut", "linux", "--quick", "--json", "--run", str(run)],
+        capture_output=True,
+        text=True,
+        timeout=GUARD_S,
+        check=False,
     )
     if done.returncode == 3 and "cannot keep any load" in done.stderr:
         pytest.skip("this machine is too busy to offer any load: " + done.stderr.splitlines()[-3])
@@ -47,7 +51,9 @@ def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 def test_an_interrupted_demo_leaves_nothing(number: signal.Signals) -> None:
     """No namespace, no engine, no XDP program stays behind."""
-    process = subprocess.Popen([*EVENHAND, "demo", "--quick"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*EVENHAND, "demo", "--dut", "linux", "--quick"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     give_up = time.monotonic() + 60
     while not (_namespaces() and _engines_of(process.pid)):
         assert process.poll() is None, process.stderr and process.stderr.read()

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from evenhand import testbed
-from evenhand.cli import demo
+from evenhand.cli import demo_linux, demo_reference
 from evenhand.search import ThroughputGoal
 from evenhand.series import store
 from evenhand.trial import Limits, Waits
@@ -103,8 +103,10 @@ def test_validity_page_quotes_the_limits() -> None:
     assert rows["share of overdue frames"] == f"{limits.overdue_tolerance * 100:g} %"
     assert rows["latest frame"] == f"{limits.longest_overdue_us / 1000:g} ms"
     assert rows["clock"] == f"{limits.clock_ppm:g} ppm"
-    assert f"loss ratio {demo.LOSS_RATIO * 100:g} % instead of 0" in text
-    assert f"overdue after {demo.OVERDUE_AFTER_US:g} us instead of {limits.overdue_after_us:g} us" in text
+    assert f"loss ratio {demo_linux.LOSS_RATIO * 100:g} % instead of 0" in text
+    assert f"overdue after {demo_linux.OVERDUE_AFTER_US:g} us instead of {limits.overdue_after_us:g} us" in text
+    assert f"overdue after {demo_reference.OVERDUE_AFTER_US / 1000:g} ms instead of {limits.overdue_after_us:g} us" in text
+    assert f"offered load within {demo_reference.OFFERED_TOLERANCE * 100:g} % instead of {limits.offered_tolerance * 100:g} %" in text
 
 
 def test_streams_page_quotes_the_time_in_which_order_settles() -> None:

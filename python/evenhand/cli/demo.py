@@ -29,7 +29,9 @@ def demo(
     dut: Annotated[
         DemoDut,
         typer.Option(
-            "--dut", metavar="reference|linux", help="The reference router (default, any user), or the kernel's router in a namespace (root)."
+            "--dut",
+            metavar="reference|linux",
+            help="The reference router (default, any user), or the kernel's router in a namespace (root).",
         ),
     ] = DemoDut.REFERENCE,
     plan: Annotated[

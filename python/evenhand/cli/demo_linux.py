@@ -78,7 +78,7 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, engine: Path | None,
     with ExitStack() as stack:
         store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
         progress = stack.enter_context(ProgressDisplay(err()))
-        progress.say(f"Demo: the Linux kernel's router in a namespace of this machine. No frame leaves it.", style="bold")
+        progress.say("Demo: the Linux kernel's router in a namespace of this machine. No frame leaves it.", style="bold")
         ceiling_fps: float | None = None
         for index, name in enumerate(PLANS):
             everything = make_plan(name)

@@ -40,9 +40,7 @@ OVERDUE_TOLERANCE = 0.05
 OFFERED_TOLERANCE = 0.005
 """Half the precision of the search. A virtual machine that is away in the last milliseconds of two seconds is nothing worse than elsewhere."""
 DEMO_WAITS = Waits(after_routing_s=0.05, after_learning_s=0.1, residual_s=0.25, restabilize_s=0.1)
-DEMO_LIMITS = Limits(
-    offered_tolerance=OFFERED_TOLERANCE, overdue_after_us=OVERDUE_AFTER_US, overdue_tolerance=OVERDUE_TOLERANCE
-)
+DEMO_LIMITS = Limits(offered_tolerance=OFFERED_TOLERANCE, overdue_after_us=OVERDUE_AFTER_US, overdue_tolerance=OVERDUE_TOLERANCE)
 FULL = ThroughputGoal(max_fps=MAX_FPS, precision=0.01, duration_s=2.0, final_duration_s=2.0, invalid_retries=4)
 QUICK = ThroughputGoal(max_fps=MAX_FPS, precision=0.02, duration_s=1.0, final_duration_s=1.0, invalid_retries=4)
 
@@ -72,9 +70,7 @@ def reference_demo(
     """Three searches, each with its prediction; a picture, a verdict, a page."""
     everything = make_plan(plan_name)
     if everything.name not in PLANS:
-        raise RequestError(
-            f"the demo does not run with {everything.name}", where="--plan", next_step="Use gateway-v4 or gateway-v6."
-        )
+        raise RequestError(f"the demo does not run with {everything.name}", where="--plan", next_step="Use gateway-v4 or gateway-v6.")
     find_program(ROUTER)  # before anything is set up
     goal = QUICK if quick else FULL
     cases: list[BiasCase] = []

@@ -63,9 +63,7 @@ class ReferenceDut:
             if self.model.rate_fps is None:
                 raise RequestError("the elements have no rate", where="device.rate_fps", next_step="Say what one element forwards.")
             if self.model.elements > MAX_ROUTER_ELEMENTS:
-                raise RequestError(
-                    f"{self.model.elements} elements: the router has 1 to {MAX_ROUTER_ELEMENTS}", where="device.elements"
-                )
+                raise RequestError(f"{self.model.elements} elements: the router has 1 to {MAX_ROUTER_ELEMENTS}", where="device.elements")
 
     def router_config(self, plan: AddressPlan, devices: dict[SideName, str], *, cpu: int) -> dict[str, Any]:
         """See contract/router-config.schema.json.
@@ -79,7 +77,9 @@ class ReferenceDut:
                 side.name: {"device": devices[side.name], "addresses": [str(interface) for interface in side.dut]} for side in plan.sides
             },
             "cpu": cpu,
-            "routes": [{"network": str(route), "via": str(side.gateway.ip)} for side in plan.sides if side.gateway for route in side.routes],
+            "routes": [
+                {"network": str(route), "via": str(side.gateway.ip)} for side in plan.sides if side.gateway for route in side.routes
+            ],
         }
         if self.model is not None:
             config["elements"] = {

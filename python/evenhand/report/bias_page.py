@@ -62,7 +62,11 @@ def draw_bias(cases: Sequence[BiasCase]) -> str:
             is_even = found_kfps >= (1 - SAME_WITHIN) * case.plateau_fps / 1e3
             axes.barh(row, found_kfps, height=0.52, color=GOOD if is_even else BAD, zorder=2)
             axes.plot([case.predicted_fps / 1e3] * 2, [row - 0.36, row + 0.36], color=INK, linewidth=2, zorder=3)
-            share = "no number" if case.found_fps is None else f"{format_rate(case.found_fps)}  ({format_percent(case.found_fps / case.plateau_fps)})"
+            share = (
+                "no number"
+                if case.found_fps is None
+                else f"{format_rate(case.found_fps)}  ({format_percent(case.found_fps / case.plateau_fps)})"
+            )
             inside = found_kfps > plateau_kfps / 2
             axes.annotate(
                 share, (found_kfps, row), xytext=(-8 if inside else 8, 0), textcoords="offset points", va="center",

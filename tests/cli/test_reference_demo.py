@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand demo` for real, on the reference router: three searches, a verdict, a page; and what is left when it is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from evenhand.errors import HostError
+from evenhand.programs import ENGINE, ROUTER, find_program
+from evenhand.series import read_run
+
+pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+EVENHAND = [sys.executable, "-m", "evenhand"]
+GUARD_S = 240
+
+
+@pytest.fixture(autouse=True)
+def _needs_programs() -> None:
+    for program in (ENGINE, ROUTER):
+        try:
+            find_program(program)
+        except HostError as error:
+            pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
+    """SEED-69, SEED-70, SEED-71: one pair meets one element a direction, many addresses meet all, and each search has its prediction."""
+    run, page = tmp_path / "demo.evenhand", tmp_path / "demo.html"
+    command = [*EVENHAND, "demo", "--quick", "--plan", plan, "--json", "--run", str(run)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=GUARD_S, check=False)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    one, many, ports = document["searches"]
+    assert [s["hash_type"] for s in (one, many, ports)] == ["type1", "type1", "type2"]
+    assert one["hosts"]["left"] == ports["hosts"]["left"] == 1
+    assert many["hosts"]["left"] > 65_000
+    assert one["predicted_fps_per_direction"] == 50_000
+    assert 0.95 * 400_000 < many["predicted_fps_per_direction"] <= 400_000
+    assert one["elements_at_work"] == 2
+    assert many["elements_at_work"] == ports["elements_at_work"] == 16
+    found = [s["found_fps_per_direction"] for s in (one, many, ports)]
+    if None in found:
+        # A busy machine can end a search with "tester limit". It says so, and claims nothing.
+        assert document["verdict"][0].startswith("No verdict")
+    else:
+        assert found[0] < found[1] / 4
+        assert document["verdict"][0].startswith("Biased: one address pair shows")
+    stored = read_run(run)
+    assert sum(len(search.trials) for search in stored.searches) == sum(len(s["trials"]) for s in (one, many, ports))
+    text = page.read_text()
+    assert "<svg" in text
+    for reference in ("http://", "https://", "src=", "@import"):  # static, without network access
+        assert reference not in text.replace("http://www.w3.org/", "").replace("http://purl.org/", "").replace(
+            "http://creativecommons.org/", ""
+        )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+def test_an_interrupted_demo_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    """No router, no engine, no folder of sockets stays behind."""
+    environment = {**os.environ, "TMPDIR": tempfile.mkdtemp(prefix="eh-", dir="/tmp")}
+    folder = Path(environment["TMPDIR"])
+    process = subprocess.Popen(
+        [*EVENHAND, "demo", "--quick", "--no-run"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+    )
+    give_up = time.monotonic() + 60
+    while len(children := _children(process.pid)) < 2:
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        assert time.monotonic() < give_up
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == (130 if number is signal.SIGINT else 143)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in children)
+    assert list(folder.iterdir()) == []
+    folder.rmdir()
+
+
+def _children(parent: int) -> list[int]:
+    listed = subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False).stdout.split()
+    return [int(pid) for pid in listed]

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real reference router: between our tester's ports, between files of scapy's frames, and behind another generator."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NS, IPv6
+from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Packet
+from scapy.utils import rdpcap, wrpcap
+from wire_session import QUIET_FPS, cpus, engine, open_ports, run_trial
+
+from evenhand.errors import HostError
+from evenhand.plan import AddressPlan, make_plan
+from evenhand.predict import DeviceModel, HashType, predict
+from evenhand.programs import ROUTER, find_program
+from evenhand.reference import Defects, ReferenceDut, ReferenceRouter, reference_router
+
+CONTRACT = Path(__file__).parents[2] / "contract"
+pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+LEFT_MAC, RIGHT_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
+DUT_LEFT, DUT_RIGHT = "02:00:00:00:d0:01", "02:00:00:00:d0:02"
+
+
+@pytest.fixture(autouse=True)
+def _needs_router() -> None:
+    try:
+        find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+
+
+def measure(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> dict[str, Any]:
+    """A trial through the router, which is found by ARP or ND."""
+    with engine() as session:
+        open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
+        session.request("resolve", timeout_s=10)
+        return run_trial(session, **arguments)
+
+
+@pytest.mark.parametrize("hash_type", ["type1", "type2"])
+@pytest.mark.parametrize(("name", "hosts"), [("gateway-v4", 1), ("gateway-v4", None), ("gateway-v6", 1), ("gateway-v6", None)])
+def test_the_elements_that_work_are_those_that_were_predicted(name: str, hosts: int | None, hash_type: HashType) -> None:
+    """RSS-01, RSS-03, RSS-04, SEED-71: prediction in Python and router in C++ choose the same element for each frame."""
+    plan = make_plan(name, hosts)
+    model = DeviceModel(elements=16, hash_type=hash_type, rate_fps=200_000, queue_frames=4096)
+    prediction = predict(plan, model)
+    with reference_router(plan, ReferenceDut(model=model)) as router:
+        document = measure(router, plan)
+        counters = router.counters()
+    jsonschema.validate(counters, json.loads((CONTRACT / "router-reply.schema.json").read_text()))
+    served = [element["served_frames"] for element in counters["elements"]]
+    received = sum(direction["received_frames"] for direction in document["directions"].values())
+    assert sum(served) == received == 2 * QUIET_FPS * 0.5
+    assert {i for i, frames in enumerate(served) if frames} == {i for i, count in enumerate(prediction.total_counts) if count}
+    assert counters["neighbors"]["entries"] == 2  # SEED-19
+
+
+@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
+def test_seeded_defects_are_counted_exactly(name: str) -> None:
+    """R2544-06, R2544-07: one loss, one duplicate, one swap and one corrupted octet are found among all the others, and nothing else.
+
+    `make prove` does it with a million frames.
+    """
+    plan = make_plan(name)
+    at = {"loss": (10_000,), "duplication": (20_000,), "reordering": (30_000,), "corruption": (40_000,)}
+    for _ in range(4):
+        with reference_router(plan, ReferenceDut(defects=Defects(at=at))) as router:
+            document = measure(router, plan, rate_fps=QUIET_FPS, duration_s=2.5)
+            counters = router.counters()
+        directions = document["directions"].values()
+        refused = sum(counters[side]["transmit_dropped_frames"] for side in ("left", "right"))
+        if refused == 0 and all(d["receiver"]["gap_frames"] == 0 for d in directions):
+            break  # else the host took the tester's CPU away for longer than the rings last, and those losses are real
+    assert counters["defects"] == {"lost_frames": 1, "duplicated_frames": 1, "reordered_frames": 1, "corrupted_frames": 1}
+    found = {kind: sum(d[f"{kind}_frames"] for d in directions) for kind in ("duplicated", "reordered", "corrupted", "received", "foreign")}
+    # The corrupted frame is no test frame any more: with the lost one, two are missing.
+    assert found == {"duplicated": 1, "reordered": 1, "corrupted": 1, "received": 100_000 - 2, "foreign": 0}
+
+
+def test_a_hash_of_addresses_only_loses_what_one_element_cannot_serve() -> None:
+    """SEED-71: far above one element's rate and far below the router's."""
+    model = DeviceModel(elements=16, rate_fps=5_000, queue_frames=64)
+    losses = {}
+    for hosts in (1, None):
+        plan = make_plan("gateway-v4", hosts)
+        with reference_router(plan, ReferenceDut(model=model)) as router:
+            losses[hosts] = measure(router, plan, rate_fps=QUIET_FPS, duration_s=1)["loss_ratio"]
+    assert losses[1] > 0.5
+    assert losses[None] < 0.1
+
+
+def run_on_files(
+    folder: Path, plan: AddressPlan, left: list[Packet], right: list[Packet], *, expected: int
+) -> tuple[list[Packet], list[Packet], dict[str, Any]]:
+    """What the router makes of these frames: out of the left port, out of the right one, and its counters."""
+    for side, frames in (("left", left), ("right", right)):
+        wrpcap(str(folder / f"{side}-in.pcap"), frames or [Ether(dst="02:ff:ff:ff:ff:ff", type=0x88B5) / (b"\0" * 46)])
+    devices = {
+        side: f"net_pcap{i},rx_pcap={folder}/{side}-in.pcap,tx_pcap={folder}/{side}-out.pcap" for i, side in enumerate(("left", "right"))
+    }
+    dut = ReferenceDut(static_neighbors=neighbors(plan))
+    config = dut.router_config(plan, {"left": devices["left"], "right": devices["right"]}, cpu=cpus()[0])
+    config["ports"]["left"]["mac"], config["ports"]["right"]["mac"] = DUT_LEFT, DUT_RIGHT
+    (folder / "router.json").write_text(json.dumps(config))
+    with subprocess.Popen(
+        [find_program(ROUTER), folder / "router.json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["event"] == "ready"
+        give_up = time.monotonic() + 30
+        while True:
+            process.stdin.write('{"request":"counters"}\n')
+            process.stdin.flush()
+            counters = json.loads(process.stdout.readline())
+            if counters["left"]["transmitted_frames"] + counters["right"]["transmitted_frames"] >= expected or time.monotonic() > give_up:
+                break
+            time.sleep(0.05)
+        process.stdin.close()
+        last = json.loads(process.stdout.readlines()[-1])
+        assert last["event"] == "stopped"
+        assert process.wait(20) == 0
+    return list(rdpcap(str(folder / "left-out.pcap"))), list(rdpcap(str(folder / "right-out.pcap"))), last
+
+
+def neighbors(plan: AddressPlan) -> dict[str, str]:
+    assert plan.left.gateway is not None
+    assert plan.right.gateway is not None
+    return {str(plan.left.gateway.ip): LEFT_MAC, str(plan.right.gateway.ip): RIGHT_MAC}
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_frames_of_another_maker_are_forwarded_right(tmp_path: Path, version: int) -> None:
+    """R2544-40: hop, MACs and checksums as scapy computes them; what must not be forwarded is not."""
+    plan = make_plan(f"gateway-v{version}")
+    net = IP if version == 4 else IPv6
+    hops = {"ttl": 64} if version == 4 else {"hlim": 64}
+    last_hop = {"ttl": 1} if version == 4 else {"hlim": 1}
+    ether = Ether(src=LEFT_MAC, dst=DUT_LEFT)
+    hosts = [(plan.left.hosts.address(i), plan.right.hosts.address(65_000 - i)) for i in range(50)]
+    good = [
+        ether / net(src=str(source), dst=str(destination), **hops) / UDP(sport=1000 + i, dport=7) / (b"payload" * (1 + i))
+        for i, (source, destination) in enumerate(hosts)
+    ]
+    source, destination = map(str, hosts[0])
+    bad = [
+        ether / net(src=source, dst=destination, **last_hop) / UDP() / b"expired",
+        ether / net(src=source, dst="203.0.113.1" if version == 4 else "2001:db8::1", **hops) / UDP() / b"no route",
+        Ether(src=LEFT_MAC, dst="02:00:00:00:d0:99") / net(src=source, dst=destination, **hops) / UDP() / b"to another",
+    ]
+    _, right, counters = run_on_files(tmp_path, plan, good[:25] + bad + good[25:], [], expected=len(good))
+    assert len(right) == len(good)
+    for sent, got in zip(good, right, strict=True):
+        expected = Ether(bytes(sent))
+        expected.src, expected.dst = DUT_RIGHT, RIGHT_MAC
+        if version == 4:
+            expected[IP].ttl -= 1
+            del expected[IP].chksum
+        else:
+            expected[IPv6].hlim -= 1
+        assert bytes(got)[: len(sent)] == bytes(expected)
+    left = counters["left"]
+    assert (left["expired_frames"], left["no_route_frames"], left["other_mac_frames"]) == (1, 1, 1)
+
+
+def test_the_router_answers_for_its_own_addresses(tmp_path: Path) -> None:
+    """SEED-22: ARP, solicitations and echo, of both families, as scapy asks and reads them."""
+    for version in (4, 6):
+        folder = tmp_path / str(version)
+        folder.mkdir()
+        plan = make_plan(f"gateway-v{version}")
+        assert plan.left.gateway is not None
+        me, dut = str(plan.left.gateway.ip), str(plan.left.dut[0].ip)
+        if version == 4:
+            asked = [
+                Ether(src=LEFT_MAC, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=LEFT_MAC, psrc=me, pdst=dut),
+                Ether(src=LEFT_MAC, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=LEFT_MAC, psrc=me, pdst="10.0.0.77"),
+                Ether(src=LEFT_MAC, dst=DUT_LEFT) / IP(src=me, dst=dut) / ICMP(id=7, seq=1) / b"echo me",
+            ]
+        else:
+            group, group_mac = "ff02::1:ff00:1", "33:33:ff:00:00:01"
+            asked = [
+                Ether(src=LEFT_MAC, dst=group_mac)
+                / IPv6(src=me, dst=group, hlim=255)
+                / ICMPv6ND_NS(tgt=dut)
+                / (b"\x01\x01" + bytes.fromhex(LEFT_MAC.replace(":", ""))),
+                Ether(src=LEFT_MAC, dst=group_mac) / IPv6(src=me, dst=group, hlim=255) / ICMPv6ND_NS(tgt=dut + "77"),
+                Ether(src=LEFT_MAC, dst=DUT_LEFT) / IPv6(src=me, dst=dut) / ICMPv6EchoRequest(id=7, seq=1, data=b"echo me"),
+            ]
+        left, right, _ = run_on_files(folder, plan, asked, [], expected=2)
+        assert right == []
+        assert len(left) == 2
+        answer, echo = left
+        assert answer.src == DUT_LEFT
+        assert answer.dst == LEFT_MAC
+        if version == 4:
+            assert (answer[ARP].op, answer[ARP].psrc, answer[ARP].hwsrc) == (2, dut, DUT_LEFT)
+            assert echo[ICMP].type == 0
+        else:
+            assert answer.payload.payload.name == "ICMPv6 Neighbor Discovery - Neighbor Advertisement"
+            assert answer.payload.payload.tgt == dut
+            assert echo.payload.payload.name == "ICMPv6 Echo Reply"
+        assert b"echo me" in bytes(echo)
+        layer = IP if version == 4 else IPv6
+        again = Ether(bytes(echo))
+        again[layer].payload.delfieldval("chksum" if version == 4 else "cksum")
+        assert bytes(Ether(bytes(again)))[: len(bytes(echo))] == bytes(echo)
+
+
+@pytest.mark.skipif(shutil.which("dpdk-testpmd") is None, reason="testpmd is not installed")
+def test_another_generator_drives_the_router(tmp_path: Path) -> None:
+    """testpmd sends through it at whatever rate it likes: all that is received is forwarded or counted as dropped."""
+    plan = make_plan("gateway-v4", 1)
+    model = DeviceModel(elements=4, rate_fps=50_000, queue_frames=64)
+    with reference_router(plan, ReferenceDut(model=model, static_neighbors=neighbors(plan))) as router:
+        macs = {side: router.ready[side]["mac"] for side in ("left", "right")}
+        command = [
+            "dpdk-testpmd", "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=testpmd-{os.getpid()}", "--no-pci", "--no-telemetry",
+            f"--lcores=0@{cpus()[-1]},1@{cpus()[-1]}", f"--vdev={router.left_device}", f"--vdev={router.right_device}", "--",
+            "--forward-mode=txonly", "--tx-ip=198.18.0.1,198.19.0.1", f"--eth-peer=0,{macs['left']}", f"--eth-peer=1,{macs['right']}",
+            "--total-num-mbufs=32768", "--stats-period=1", "--no-lsc-interrupt",
+        ]  # fmt: skip
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path)
+        try:
+            give_up = time.monotonic() + 40
+            while (counters := router.counters())["left"]["received_frames"] < 200_000:
+                assert process.poll() is None
+                assert time.monotonic() < give_up
+                time.sleep(0.2)
+        finally:
+            process.terminate()
+            process.wait(20)
+        counters = router.counters()
+        left = counters["left"]
+        elements = counters["elements"]
+        assert left["malformed_frames"] == left["martian_frames"] == left["no_route_frames"] == left["expired_frames"] == 0
+        # What testpmd sends into the right port has the left's source address, and goes to 198.19.0.1 as well.
+        taken = sum(side["received_frames"] - side["local_frames"] - side["ignored_frames"] for side in (left, counters["right"]))
+        assert sum(element["served_frames"] + element["dropped_frames"] for element in elements) == taken
+        assert sum(element["dropped_frames"] for element in elements) > 0
+
+
+def test_the_router_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    """After `kill -9` of its starter there is no busy router left on a CPU."""
+    script = (
+        "import time\nfrom evenhand.plan import make_plan\nfrom evenhand.reference import ReferenceDut, reference_router\n"
+        "with reference_router(make_plan('gateway-v4'), ReferenceDut()) as r:\n    print(r._process.pid, flush=True)\n    time.sleep(60)\n"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert starter.stdout is not None
+    router = int(starter.stdout.readline())
+    starter.kill()
+    starter.wait()
+    give_up = time.monotonic() + 20
+    while is_alive(router):
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_a_bad_configuration_is_a_fault_with_its_place(tmp_path: Path) -> None:
+    config = ReferenceDut().router_config(make_plan("gateway-v4"), {"left": "net_ring0", "right": "net_ring1"}, cpu=0)
+    config["ports"]["left"]["adresses"] = config["ports"]["left"].pop("addresses")
+    file = tmp_path / "router.json"
+    file.write_text(json.dumps(config))
+    done = subprocess.run([find_program(ROUTER), file], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2
+    fault = json.loads(done.stdout)["fault"]
+    jsonschema.validate(json.loads(done.stdout), json.loads((CONTRACT / "router-reply.schema.json").read_text()))
+    assert fault["where"].startswith("ports.left.ad")
+    assert "evenhand-router:" in done.stderr
