@@ -38,7 +38,7 @@ OVERDUE_AFTER_US = 5_000.0
 they were, or to the half."""
 OVERDUE_TOLERANCE = 0.05
 OFFERED_TOLERANCE = 0.005
-"""Half the precision of the search. A virtual machine that is away in the last milliseconds of two seconds is nothing worse than elsewhere."""
+"""Half the precision of the search. To be away in the last milliseconds of two seconds is nothing worse than to be away in others."""
 DEMO_WAITS = Waits(after_routing_s=0.05, after_learning_s=0.1, residual_s=0.25, restabilize_s=0.1)
 DEMO_LIMITS = Limits(offered_tolerance=OFFERED_TOLERANCE, overdue_after_us=OVERDUE_AFTER_US, overdue_tolerance=OVERDUE_TOLERANCE)
 FULL = ThroughputGoal(max_fps=MAX_FPS, precision=0.01, duration_s=2.0, final_duration_s=2.0, invalid_retries=4)
@@ -117,8 +117,8 @@ def _measure(
         fields = "addresses only" if case.hash_type == "type1" else "addresses and ports"
         progress.say(f"{number} of {len(CASES)}: the router hashes {fields}, the tester sends {_hosts(plan)}.", style="bold")
         result, profile = measure_throughput(
-            make_reference_setup(router), plan, name=f"{plan.name} {case.hash_type} {_hosts(plan)}", size=plan.smallest_frame_size, seed=seed,
-            directions=DIRECTIONS, goal=replace(goal, max_fps=MAX_FPS), maximum_fps=MAX_FPS, waits=DEMO_WAITS, engine=engine, store=store,
+            make_reference_setup(router), plan, name=f"{plan.name} {case.hash_type} {_hosts(plan)}", size=plan.smallest_frame_size,
+            seed=seed, directions=DIRECTIONS, goal=replace(goal, max_fps=MAX_FPS), maximum_fps=MAX_FPS, waits=DEMO_WAITS, engine=engine, store=store,
             progress=progress, limits=DEMO_LIMITS,
         )  # fmt: skip
         return BiasCase(profile=profile, prediction=prediction, result=result, counters=router.counters())

@@ -11,7 +11,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -100,10 +100,8 @@ class ReferenceRouter:
                 self._process.kill()
                 self._process.wait()
         assert self._process.stdin is not None
-        try:
+        with suppress(BrokenPipeError):
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass
         return last
 
     @property

@@ -107,16 +107,16 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
     lines = []
     if share < 1 - SAME_WITHIN:
         lines.append(
-            f"Biased: one address pair shows {format_percent(share)} of what this router does. Its hash sees addresses only, so all frames of a"
-            f" direction meet one element, {one.elements_at_work} of {elements} in both directions; pseudorandom ports do not help."
+            f"Biased: one address pair shows {format_percent(share)} of what this router does. Its hash sees addresses only, so all frames"
+            f" of a direction meet one element, {one.elements_at_work} of {elements} in both directions; pseudorandom ports do not help."
         )
     else:
         lines.append(f"Not biased: one address pair shows {format_percent(share)} of what many addresses show.")
     ratio = many.found_fps / ports.found_fps
     how = "about equal to" if abs(ratio - 1) <= SAME_WITHIN else "not equal to"
     lines.append(
-        f"Even-handed: {many.addresses} behind gateways put {many.elements_at_work} of {elements} elements to work. The result is {how} that of"
-        f" the same router when it hashes ports as well (ratio {ratio:.3f})."
+        f"Even-handed: {many.addresses} behind gateways put {many.elements_at_work} of {elements} elements to work. The result is {how}"
+        f" that of the same router when it hashes ports as well (ratio {ratio:.3f})."
     )
     return lines
 
@@ -129,20 +129,22 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     worst = max((abs(case.error) for case in cases if case.error is not None), default=None)
     if worst is not None:
         lines.append(
-            f"Each search is within {format_percent(worst)} of its prediction (the searches stop at {format_ratio(first.result.goal.precision)})."
+            f"Each search is within {format_percent(worst)} of its prediction (the searches stop at"
+            f" {format_ratio(first.result.goal.precision)})."
         )
     assert model.rate_fps is not None
     lines.append(
-        f"The router: {model.elements} elements of {format_rate(model.rate_fps)} with queues of {model.queue_frames} frames, Toeplitz hash,"
-        f" {len(model.table)} entries in the table. {first.profile.protocol}, {first.profile.frame_size} octets, both directions, zero loss."
+        f"The router: {model.elements} elements of {format_rate(model.rate_fps)} with queues of {model.queue_frames} frames, Toeplitz"
+        f" hash, {len(model.table)} entries in the table. {first.profile.protocol}, {first.profile.frame_size} octets,"
+        " both directions, zero loss."
     )
     counts = ", ".join("/".join(str(case.result.count(verdict)) for verdict in Verdict) for case in cases)
     lines.append(f"Trials PASS/FAIL/INVALID: {counts}. INVALID trials were repeated; they say nothing of the router.")
     figures = WorstTesterFigures.of(trial.result for case in cases for trial in case.result.trials)
     away_us = max(case.counters["model"]["longest_gap_us"] for case in cases)
     lines.append(
-        f"The tester's latest frame was {format_duration(figures.max_overdue_us / 1e6)} late; the router was away from its ports for at most"
-        f" {format_duration(away_us / 1e6)}."
+        f"The tester's latest frame was {format_duration(figures.max_overdue_us / 1e6)} late; the router was away from its ports for at"
+        f" most {format_duration(away_us / 1e6)}."
     )
     lines += [f"Deviation from {d.requirement}: {d.text}" for d in suite_deviations(bias_entries(cases))]
     return lines
