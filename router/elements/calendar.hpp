@@ -22,7 +22,7 @@ class Calendar {
    public:
     /// Holds `capacity` items that leave within `horizon` ticks after the last advance().
     Calendar(std::size_t capacity, Ticks horizon, Ticks start)
-        : slot_shift_{static_cast<unsigned>(std::bit_width(horizon / slots))}, slots_(slots), nodes_(capacity), cursor_{start >> slot_shift_} {
+        : slot_shift_{std::max(least_slot_shift, static_cast<unsigned>(std::bit_width(horizon / slots)))}, slots_(slots), nodes_(capacity), cursor_{start >> slot_shift_} {
         for (std::size_t i = 0; i < capacity; ++i) nodes_[i].next = i + 1 < capacity ? static_cast<Index>(i + 1) : none;
         free_ = capacity != 0 ? 0 : none;
     }
@@ -53,6 +53,11 @@ class Calendar {
             cursor_ = std::max(cursor_, until);
             return;
         }
+        // Once round is enough, however long nobody looked.
+        if (until > cursor_ + slots) {
+            for (Ticks i = 0; i < slots; ++i, ++cursor_) empty(slots_[cursor_ & (slots - 1)], leave);
+            cursor_ = until;
+        }
         for (; cursor_ < until; ++cursor_) empty(slots_[cursor_ & (slots - 1)], leave);
     }
 
@@ -69,6 +74,7 @@ class Calendar {
     using Index = std::uint32_t;
     static constexpr Index none = std::numeric_limits<Index>::max();
     static constexpr Ticks slots = 1U << 16U;
+    static constexpr unsigned least_slot_shift = 6;  // narrower slots would only be walked over
 
     struct Node {
         Ticks departure = 0;

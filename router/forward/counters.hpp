@@ -27,7 +27,7 @@ struct ModelCounters {
     std::uint64_t departed_frames = 0;
     std::uint64_t late_frames = 0;      // left later than late_after after their time
     std::uint64_t longest_late = 0;     // ticks
-    std::uint64_t longest_gap = 0;      // ticks between two looks at the ports
+    std::uint64_t longest_gap = 0;      // ticks between two looks at the ports, the second of which found something
     std::uint64_t overflow_frames = 0;  // had no place to wait in: the router was sized too small
 };
 

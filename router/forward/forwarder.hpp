@@ -59,7 +59,8 @@ class Forwarder {
           options_{options},
           departures_{ports, std::move(defects), options.ticks_per_second / 100, counters_},
           calendar_{options.waiting_frames, options.horizon, now},
-          last_look_{now} {
+          last_look_{now},
+          last_arrival_{now} {
         for (auto& arrivals : arrivals_) arrivals.resize(most_arrivals);
     }
 
@@ -67,14 +68,20 @@ class Forwarder {
     void turn(Ticks now) noexcept {
         const std::array<std::size_t, 2> came{take(0), take(1)};
         const Ticks gap = now - last_look_;
-        counters_.model.longest_gap = std::max(counters_.model.longest_gap, gap);
-        if (came[0] + came[1] != 0) process(came, gap);
+        if (came[0] + came[1] != 0) {
+            counters_.model.longest_gap = std::max(counters_.model.longest_gap, gap);
+            process(came, gap);
+            last_arrival_ = now;
+        }
         last_look_ = now;
         now_ = now;
         calendar_.advance(now, leave_);
         if (static_cast<std::int64_t>(now - next_timers_) >= 0) run_timers(now);
         departures_.flush_all(now);
     }
+
+    /// Nothing has come for `at_least` ticks, and nothing waits to leave.
+    [[nodiscard]] bool is_idle(Ticks at_least) const noexcept { return last_look_ - last_arrival_ > at_least && calendar_.waiting() == 0; }
 
     [[nodiscard]] const ForwardCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const std::optional<ElementModel>& model() const noexcept { return model_; }
@@ -250,6 +257,7 @@ class Forwarder {
     Calendar<Waiting> calendar_;
     Leave leave_{this};
     Ticks last_look_;
+    Ticks last_arrival_ = 0;
     Ticks now_ = 0;
     Ticks next_timers_ = 0;
     std::array<std::vector<Frame*>, 2> arrivals_;

@@ -31,8 +31,8 @@ std::size_t waiting_frames(const RouterConfig& config) {
 /// Megabytes for frame buffers and tables.
 unsigned memory_mb(const RouterConfig& config, std::size_t waiting) {
     const std::size_t buffer_octets = config.host.hugepages ? 2560 : 4096;  // no buffer lies across two pages, and small pages hold one
-    constexpr std::size_t other_mb = 256;                                    // librte_lpm alone takes 64 for each family
-    const std::size_t buffers = 2 * (waiting + 2 * largest_ring);            // besides those that wait: arrivals, and frames of our own
+    constexpr std::size_t other_mb = 256;                                   // librte_lpm alone takes 64 for each family
+    const std::size_t buffers = 2 * (waiting + 2 * largest_ring);           // besides those that wait: arrivals, and frames of our own
     return std::max(config.host.memory_mb, static_cast<unsigned>(other_mb + (buffers * buffer_octets >> 20U)));
 }
 
@@ -131,8 +131,16 @@ unsigned Router::interface_towards(const plan::IpAddress& neighbor) const {
 
 void Router::work() {
     constexpr int turns = 256;  // between two looks at what others want
+    const auto idle_after = static_cast<Ticks>(context_.ticks_per_second * 0.05);
     while (!quit_.load(std::memory_order_relaxed)) {
-        for (int i = 0; i < turns; ++i) forwarder_->turn(pace::TickClock::now());
+        if (forwarder_->is_idle(idle_after)) {
+            // Nobody tests: leave the CPU to others. And when a memif's other end goes, DPDK unmaps its rings from another thread, without asking
+            // who is reading them; a worker that sleeps is not.
+            std::this_thread::sleep_for(50us);
+            forwarder_->turn(pace::TickClock::now());
+        } else {
+            for (int i = 0; i < turns; ++i) forwarder_->turn(pace::TickClock::now());
+        }
         if (copy_wanted_.load(std::memory_order_acquire)) {
             copy_counters();
             copy_wanted_.store(false, std::memory_order_release);

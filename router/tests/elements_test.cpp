@@ -231,6 +231,21 @@ TEST_CASE("what is put into the calendar comes out at its time, once, and in ord
     }));
 }
 
+TEST_CASE("a calendar that nobody looked at for a day is emptied once, in order, and goes on") {
+    for (const Ticks horizon : {Ticks{0}, Ticks{1'000'000}}) {
+        constexpr Ticks day = 86'400 * second;
+        Calendar<int> calendar{100, horizon, 5};
+        std::vector<int> left;
+        const auto leave = [&](int item, Ticks) { left.push_back(item); };
+        for (int i = 0; i < 10; ++i) CHECK(calendar.add(i, 5 + horizon * static_cast<Ticks>(i) / 10));
+        calendar.advance(day, leave);
+        CHECK(left == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+        CHECK(calendar.add(10, day + horizon));
+        calendar.advance(day + horizon, leave);
+        CHECK(left.back() == 10);
+    }
+}
+
 TEST_CASE("a full calendar refuses") {
     Calendar<int> calendar{2, 1000, 0};
     CHECK(calendar.add(1, 10));

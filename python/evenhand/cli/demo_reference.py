@@ -117,9 +117,10 @@ def _measure(
         fields = "addresses only" if case.hash_type == "type1" else "addresses and ports"
         progress.say(f"{number} of {len(CASES)}: the router hashes {fields}, the tester sends {_hosts(plan)}.", style="bold")
         result, profile = measure_throughput(
-            make_reference_setup(router), plan, name=f"{plan.name} {case.hash_type} {_hosts(plan)}", size=plan.smallest_frame_size,
-            seed=seed, directions=DIRECTIONS, goal=replace(goal, max_fps=MAX_FPS), maximum_fps=MAX_FPS, waits=DEMO_WAITS, engine=engine, store=store,
-            progress=progress, limits=DEMO_LIMITS,
+            make_reference_setup(router), plan,
+            name=f"{plan.name} {case.hash_type} {_hosts(plan)}", size=plan.smallest_frame_size,
+            seed=seed, directions=DIRECTIONS, goal=replace(goal, max_fps=MAX_FPS), maximum_fps=MAX_FPS, waits=DEMO_WAITS, engine=engine,
+            store=store, progress=progress, limits=DEMO_LIMITS,
         )  # fmt: skip
         return BiasCase(profile=profile, prediction=prediction, result=result, counters=router.counters())
 
