@@ -29,13 +29,15 @@ ELEMENTS = 16
 ELEMENT_FPS = 50_000.0
 """Low on purpose: at 800 kfps in all, a CPU that a virtual machine takes away for ten milliseconds leaves 8,000 frames waiting, which the
 16,384 frames of a memif ring hold. What these elements forward in a second, the router and the tester can do in a tenth of one."""
-QUEUE_FRAMES = 512
-"""10 ms of one element. A search of trials of T seconds sees an overload that a queue of Q frames hides: up to Q / (rate T), here 0.5 %."""
+QUEUE_FRAMES = 768
+"""15 ms of one element. Longer queues hide an overload for longer: up to Q / (rate T) of the load in trials of T seconds, here 0.8 %. Shorter
+ones overflow below their rate, since pseudorandom frames come unevenly: the 100,000 of a trial vary by 316, and the worst of 16 elements by
+twice of that."""
 MAX_FPS = 500_000.0
 """Per direction; a quarter above what the elements serve together, as a user would guess too high."""
 OVERDUE_AFTER_US = 5_000.0
-"""Half the time that an element's queue lasts. While the tester is away, the queues drain; the burst that follows fills them no higher than
-they were, or to the half."""
+"""A third of the time that an element's queue lasts. While the tester is away, the queues drain; the burst that follows fills them no higher
+than they were, or to a third."""
 OVERDUE_TOLERANCE = 0.05
 OFFERED_TOLERANCE = 0.005
 """Half the precision of the search. To be away in the last milliseconds of two seconds is nothing worse than to be away in others."""
