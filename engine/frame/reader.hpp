@@ -73,7 +73,8 @@ template <IpVersion V>
     return look;
 }
 
-/// Whether the checksums hold: UDP over addresses, ports and payload, and the IPv4 header's. The tag must have been read.
+/// Whether the checksums hold: UDP over addresses, ports and payload, and the IPv4 header's; in IPv6 also payload length and next
+/// header. The tag must have been read.
 [[nodiscard]] inline bool is_intact(const std::byte* frame, std::size_t octets, IpVersion version) noexcept {
     constexpr std::uint16_t good = 0xFFFF;
     if (version == IpVersion::v4) {
@@ -82,6 +83,9 @@ template <IpVersion V>
         return fold(udp) == good && fold(sum_octets(frame + L::ip, L::ip_octets)) == good;
     }
     using L = Layout<IpVersion::v6>;
+    // No checksum covers the fields of an IPv6 header but the addresses.
+    const std::uint32_t length_and_next = big(load<std::uint32_t>(frame + L::ip + 4)) >> 8U;
+    if (length_and_next != ((octets - L::udp) << 8U | protocol_udp)) return false;
     return fold(sum_octets(frame + L::source, octets - L::source) + pseudo_header_sum(protocol_udp, octets - L::udp)) == good;
 }
 
