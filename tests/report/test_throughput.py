@@ -113,8 +113,10 @@ def test_a_short_final_trial_is_a_deviation() -> None:
 
 def test_loss_verification_is_named() -> None:
     """R2544-21 lets any loss count at once; what differs is said."""
-    assert not verification_lines(0)
-    assert "2 repetitions" in verification_lines(2)[0]
+    goal = ThroughputGoal(max_fps=1e6, loss_verifications=2)
+    assert not verification_lines(replace(goal, loss_verifications=0))
+    assert "A lossy trial counted after 2 repetitions" in verification_lines(goal)[0]
+    assert "A trial with a loss of up to 2 % counted after" in verification_lines(replace(goal, plain_loss_ratio=0.02))[0]
 
 
 def test_the_worst_tester_figures_leave_invalid_trials_out() -> None:

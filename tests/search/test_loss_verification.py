@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -64,3 +64,22 @@ def test_a_limit_is_found_the_same_with_and_without() -> None:
 def test_fewer_than_none_is_refused() -> None:
     with pytest.raises(RequestError):
         goal(-1)
+
+
+def test_a_plain_loss_counts_at_once() -> None:
+    """What no stall explains costs no second trial; what could be one still does."""
+    searched = find_throughput(SimulatedMeasurer(limit_fps=333_333), replace(goal(1), plain_loss_ratio=0.05))
+    assert searched.throughput_fps == find_throughput(SimulatedMeasurer(limit_fps=333_333), goal(0)).throughput_fps
+    failed = [trial for trial in searched.trials if trial.result.verdict is Verdict.FAIL]
+    plain = [trial for trial in failed if trial.result.loss_ratio > 0.05]
+    small = [trial for trial in failed if trial.result.loss_ratio <= 0.05]
+    assert [trial.attempt for trial in plain] == [1] * len(plain)
+    assert plain
+    assert [trial.attempt for trial in small] == [1, 2] * (len(small) // 2)
+    assert small
+
+
+@pytest.mark.parametrize("ratio", [0, 1.1])
+def test_a_plain_loss_ratio_is_a_ratio(ratio: float) -> None:
+    with pytest.raises(RequestError, match="plain loss ratio"):
+        replace(goal(1), plain_loss_ratio=ratio)

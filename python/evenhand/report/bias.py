@@ -12,7 +12,7 @@ from rich.text import Text
 
 from evenhand.predict import Prediction
 from evenhand.report.suite import SuiteEntry, suite_deviations
-from evenhand.report.throughput import Profile, WorstTesterFigures, throughput_document
+from evenhand.report.throughput import Profile, WorstTesterFigures, throughput_document, verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.trial import Verdict
 from evenhand.units import format_count, format_duration, format_rate, format_ratio
@@ -146,6 +146,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
         f"The tester's latest frame was {format_duration(figures.max_overdue_us / 1e6)} late; the router was away from its ports for at"
         f" most {format_duration(away_us / 1e6)}."
     )
+    lines += verification_lines(first.result.goal)
     lines += [f"Deviation from {d.requirement}: {d.text}" for d in suite_deviations(bias_entries(cases))]
     return lines
 

@@ -60,7 +60,7 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
     ratios = sorted({entry.result.goal.loss_ratio for entry in entries} - {0.0})
     if ratios:
         lines.append(f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the zero loss of RFC 2544.")
-    lines += verification_lines(max((entry.result.goal.loss_verifications for entry in entries), default=0))
+    lines += dict.fromkeys(line for entry in entries for line in verification_lines(entry.result.goal))
     for entry in entries:
         result = entry.result
         if result.outcome not in (Outcome.FOUND, Outcome.BELOW_MINIMUM):

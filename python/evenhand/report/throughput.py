@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.plan import AddressPlan, Direction
-from evenhand.search import FULL_LENGTH_S, Outcome, SearchTrial, ThroughputResult, describe_outcome
+from evenhand.search import FULL_LENGTH_S, Outcome, SearchTrial, ThroughputGoal, ThroughputResult, describe_outcome
 from evenhand.trial import Deviation, TrialResult, Verdict
 from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 
@@ -131,7 +131,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         f"theoretical limit {describe_limit(profile)}.",
         f"Outcome: {describe_outcome(result)}.",
     ]
-    lines += verification_lines(result.goal.loss_verifications)
+    lines += verification_lines(result.goal)
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
     is_any_valid = any(t.result.is_valid for t in result.trials)
     tester = str(WorstTesterFigures.of(t.result for t in result.trials)) if is_any_valid else "no valid trial, so no figures"
@@ -140,14 +140,13 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     return lines
 
 
-def verification_lines(loss_verifications: int) -> list[str]:
+def verification_lines(goal: ThroughputGoal) -> list[str]:
     """How a lossy trial came to count, if not as in RFC 2544."""
-    if loss_verifications == 0:
+    if goal.loss_verifications == 0:
         return []
-    times = "a repetition" if loss_verifications == 1 else f"{loss_verifications} repetitions"
-    return [
-        f"A lossy trial counted after {times} had too much loss as well (loss verification, ETSI TST009 12.3), not at once as in RFC 2544."
-    ]
+    times = "a repetition" if goal.loss_verifications == 1 else f"{goal.loss_verifications} repetitions"
+    which = "A lossy trial" if goal.plain_loss_ratio == 1 else f"A trial with a loss of up to {format_ratio(goal.plain_loss_ratio)}"
+    return [f"{which} counted after {times} had too much loss as well (loss verification, ETSI TST009 12.3), not at once as in RFC 2544."]
 
 
 def describe_limit(profile: Profile) -> str:

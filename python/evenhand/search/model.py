@@ -54,6 +54,8 @@ class ThroughputGoal:
     loss_verifications: int = 0
     """How often a trial with too much loss is repeated before the loss counts; it passes if one repetition does (ETSI TST009 12.3,
     binary search with loss verification). 0 is RFC 2544. Named in the result if it is not 0."""
+    plain_loss_ratio: float = 1.0
+    """A loss above this counts at once, whatever `loss_verifications` says: a stall of the host does not explain it."""
     invalid_retries: int = 2
     """How often an INVALID trial is repeated before the search ends (decision: two)."""
     max_trials: int = 200
@@ -77,6 +79,8 @@ class ThroughputGoal:
             raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss ratio")
         if self.loss_verifications < 0:
             raise RequestError(f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss verification")
+        if not 0 < self.plain_loss_ratio <= 1:
+            raise RequestError(f"plain loss ratio {self.plain_loss_ratio}: must be above 0 and at most 1", where="plain loss ratio")
         if self.min_fps is not None and not 0 < self.min_fps <= self.max_fps:
             raise RequestError(
                 f"minimum rate {format_rate(self.min_fps)}: must be above 0 and at most the maximum {format_rate(self.max_fps)}",
@@ -99,6 +103,7 @@ class ThroughputGoal:
             "final_duration_s": self.final_duration_s,
             "loss_ratio": self.loss_ratio,
             "loss_verifications": self.loss_verifications,
+            "plain_loss_ratio": self.plain_loss_ratio,
             "invalid_retries": self.invalid_retries,
         }
 

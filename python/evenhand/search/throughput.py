@@ -75,7 +75,7 @@ class _Search:
     def _measure_valid(self, load_fps: float, purpose: Purpose, *, is_full_length: bool) -> SearchTrial | None:
         """The trial that decides about this load, else the last INVALID one; None if there may be no more trials."""
         failed: SearchTrial | None = None
-        invalid, lossy = 0, 0
+        invalid, lossy, is_lost = 0, 0, False
         while True:
             if len(self.trials) == self.goal.max_trials:
                 return None
@@ -86,7 +86,8 @@ class _Search:
                 case Verdict.FAIL:
                     failed = trial
                     lossy += 1
-                    if lossy > self.goal.loss_verifications:
+                    is_lost = lossy > self.goal.loss_verifications or trial.result.loss_ratio > self.goal.plain_loss_ratio
+                    if is_lost:
                         self.bracket.note_fail(load_fps)
                 case Verdict.INVALID:
                     invalid += 1
@@ -96,7 +97,7 @@ class _Search:
                 self.bracket.note_fail(load_fps)
                 trial = failed
             self._tell_finished(self.trials[-1])
-            if is_exhausted or trial.result.is_pass or lossy > self.goal.loss_verifications:
+            if is_exhausted or trial.result.is_pass or is_lost:
                 return trial
 
     def _measure(self, load_fps: float, purpose: Purpose, *, attempt: int, is_full_length: bool) -> SearchTrial:
