@@ -18,6 +18,7 @@ Run = Callable[..., Ended]
 VERBS = [
     ("demo",),
     ("predict",),
+    ("router",),
     ("throughput",),
     ("trial",),
     ("plan", "show"),

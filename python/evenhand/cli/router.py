@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand router`: a reference router in a terminal of its own, as a DUT about which the truth is known."""
+
+from __future__ import annotations
+
+import json
+import signal
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.common import HostsOption, JsonOption, NetworksOption, err, out, read_plan, write_json
+from evenhand.cli.predict import HashName, read_model
+from evenhand.errors import RequestError
+from evenhand.predict import predict
+from evenhand.reference import DEFAULT_QUEUE_FRAMES, DEFECT_KINDS, Defects, NeighborCost, ReferenceDut, ReferenceRouter, reference_router
+from evenhand.units import format_count, parse_duration, parse_ratio
+
+EXAMPLE = "Example: evenhand router gateway-v4 --elements 16 --rate 50kfps --hash type1"
+
+
+def router(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan that the router is configured for; see: evenhand plan show.")],
+    hosts: HostsOption = None,
+    networks: NetworksOption = None,
+    elements: Annotated[
+        int | None, typer.Option("--elements", metavar="N", help="Processing elements, 1 to 512. Default: none, as fast as it can.")
+    ] = None,
+    rate: Annotated[str | None, typer.Option("--rate", metavar="RATE", help="What one element forwards, such as 50kfps.")] = None,
+    queue: Annotated[int, typer.Option("--queue", metavar="N", min=1, help="Frames that wait before an element.")] = DEFAULT_QUEUE_FRAMES,
+    hash_type: Annotated[HashName, typer.Option("--hash", help="type1: addresses; type2: addresses and ports.")] = HashName.TYPE1,
+    symmetric: Annotated[bool, typer.Option("--symmetric", help="Hash source XOR destination (symmetric-XOR).")] = False,
+    key: Annotated[str | None, typer.Option("--key", metavar="HEX", help="The hash key. Default: the common one.")] = None,
+    table_size: Annotated[int | None, typer.Option("--table-size", metavar="N", help="Entries of the indirection table.")] = None,
+    delay: Annotated[str, typer.Option("--delay", metavar="TIME", help="Added to each forwarded frame.")] = "0s",
+    neighbor_cost: Annotated[
+        str | None,
+        typer.Option(
+            "--neighbor-cost", metavar="N,RATIO", help="From N neighbours on a frame costs RATIO more for each doubling: 4096,10%."
+        ),
+    ] = None,
+    defect: Annotated[
+        list[str] | None,
+        typer.Option("--defect", metavar="KIND=RATIO", help=f"Done wrong on purpose: {', '.join(DEFECT_KINDS)}. May be repeated."),
+    ] = None,
+    print_config: Annotated[bool, typer.Option("--print-config", help="Print the router's configuration, start nothing.")] = False,
+    testbed: Annotated[Path, typer.Option("--testbed", metavar="FILE", help="Where the testbed file for the tester is written.")] = Path(
+        "reference-router.toml"
+    ),
+    json_output: JsonOption = False,
+) -> None:
+    """Run the reference router until Ctrl-C, joined by memif, and write the testbed file with which a tester finds it."""
+    address_plan = read_plan(plan, hosts, networks)
+    dut = read_dut(
+        elements, rate, queue, hash_type, symmetric=symmetric, key=key, table_size=table_size, delay=delay, neighbor_cost=neighbor_cost,
+        defects=defect or [],
+    )  # fmt: skip
+    if print_config:
+        devices = {
+            side: f"net_memif{i},role=server,id={i},socket={side}.sock,socket-abstract=no" for i, side in enumerate(("left", "right"))
+        }
+        print(json.dumps(dut.router_config(address_plan, {"left": devices["left"], "right": devices["right"]}, cpu=0), indent=1))
+        return
+    counters: dict[str, Any] | None = None
+    with reference_router(address_plan, dut) as running:
+        testbed.write_text(testbed_text(running), encoding="utf-8")
+        console = err()
+        console.print(f"The router forwards on CPU {running.cpu}; Ctrl-C ends it. In another terminal:", markup=False)
+        console.print(f"  evenhand throughput {testbed} --plan {plan} --maximum-rate 500kfps --waits short", markup=False)
+        if dut.model is not None:
+            fps = predict(address_plan, dut.model).throughput_fps or 0
+            console.print(
+                f"Predicted for {address_plan.name}: {format_count(round(fps))} fps per direction, both directions.", markup=False
+            )
+        try:
+            with suppress(KeyboardInterrupt):
+                signal.pause()
+            counters = running.stop()
+        finally:
+            testbed.unlink(missing_ok=True)
+    for warning in running.warnings:
+        err().print(warning, markup=False)
+    if counters is None:
+        return
+    if json_output:
+        write_json({"command": "router", **counters})
+        return
+    for side in ("left", "right"):
+        out().print(
+            f"{side}: {format_count(counters[side]['received_frames'])} frames received, "
+            f"{format_count(counters[side]['transmitted_frames'])} transmitted, "
+            f"{format_count(counters[side]['element_dropped_frames'])} dropped by full elements.",
+            markup=False,
+        )
+
+
+def read_dut(
+    elements: int | None,
+    rate: str | None,
+    queue: int,
+    hash_type: HashName,
+    *,
+    symmetric: bool,
+    key: str | None,
+    table_size: int | None,
+    delay: str,
+    neighbor_cost: str | None,
+    defects: list[str],
+) -> ReferenceDut:
+    """The DUT from its options. RequestError names the option."""
+    if (elements is None) != (rate is None):
+        raise RequestError(
+            "elements need a rate, and a rate needs elements", where="--elements, --rate", next_step="Give both, or neither."
+        )
+    model = None
+    if elements is not None:
+        model = read_model(elements, hash_type, symmetric=symmetric, key=key, table_size=table_size, table=None, rate=rate)
+        model = replace(model, queue_frames=queue)
+    return ReferenceDut(
+        model=model,
+        extra_delay_us=parse_duration(delay, where="--delay") * 1e6,
+        neighbor_cost=None if neighbor_cost is None else read_neighbor_cost(neighbor_cost),
+        defects=Defects(ratios=dict(read_defect(text) for text in defects)) if defects else None,
+    )
+
+
+def read_neighbor_cost(text: str) -> NeighborCost:
+    """`4096,10%`."""
+    entries, comma, growth = text.partition(",")
+    if not comma or not entries.strip().isdecimal() or int(entries) < 1:
+        raise RequestError(f"{text!r} is no cost of neighbours", where="--neighbor-cost", next_step="Write 4096,10%.")
+    return NeighborCost(free_entries=int(entries), growth=parse_ratio(growth, where="--neighbor-cost"))
+
+
+def read_defect(text: str) -> tuple[str, float]:
+    """`loss=0.1%`."""
+    kind, equals, ratio = text.partition("=")
+    if not equals or kind not in DEFECT_KINDS:
+        raise RequestError(f"{text!r} is no defect", where="--defect", next_step=f"Write KIND=RATIO; kinds: {', '.join(DEFECT_KINDS)}.")
+    return kind, parse_ratio(ratio, where="--defect")
+
+
+def testbed_text(router: ReferenceRouter) -> str:
+    """The testbed file of a tester on the other CPUs."""
+    return (
+        "# Written by `evenhand router`, and gone when it ends.\n"
+        "isolated_test_environment = true # both ends of the cables are in this machine\n"
+        f'\n[left]\ndevice = "{router.left_device}"\n'
+        f'\n[right]\ndevice = "{router.right_device}"\n'
+        f"\n[tester]\ncpus = {list(router.tester_cpus)}\n"
+    )
