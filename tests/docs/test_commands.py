@@ -22,6 +22,7 @@ NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",
     "evenhand throughput testbed.toml": "needs the reader's own DUT",
     "evenhand trial testbed.toml": "needs the reader's own DUT",
+    "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py walks that walk",
     "evenhand throughput lab:linux": "takes a minute",
     "evenhand trial lab:linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab up linux": "needs root: the walk through the tutorial runs it",
@@ -48,7 +49,7 @@ def test_no_reason_is_left_over() -> None:
 
 @pytest.mark.parametrize("command", _beginning_with("make "), ids=str)
 def test_make_verb_exists(command: Command) -> None:
-    verbs = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    verbs = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(command.words.split()[1:]) <= verbs
 
 
@@ -89,13 +90,14 @@ def test_options_of_commands_that_are_not_run_exist(command: Command, capsys: py
     assert "Usage:" in capsys.readouterr().out
 
 
-def _engine_commands() -> list[Command]:
-    return [c for c in commands() if "build/engine/evenhand-engine" in c.text and c.output is not None]
+def _program_commands() -> list[Command]:
+    programs = ("build/engine/evenhand-engine", "build/router/evenhand-router")
+    return [c for c in commands() if any(program in c.text for program in programs) and c.output is not None]
 
 
 @pytest.mark.wire
-@pytest.mark.parametrize("command", _engine_commands(), ids=str)
-def test_engine_by_hand_answers_as_shown(command: Command, run: Run) -> None:
+@pytest.mark.parametrize("command", _program_commands(), ids=str)
+def test_program_by_hand_answers_as_shown(command: Command, run: Run) -> None:
     """D2: a session is lines on stdin and stdout, and needs no client."""
     ended = run(command.text)
     assert ended.returncode == 0, ended.stderr

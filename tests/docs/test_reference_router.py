@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents say of the reference router and of the demo on it is what they are; its walk by hand is walked."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from evenhand.cli import demo_reference
+from evenhand.errors import HostError
+from evenhand.programs import ROUTER, find_program
+from evenhand.reference.router import RING_LOG2
+from evenhand.search.bracket import Bracket
+from evenhand.units import format_rate
+from tests.docs.documents import blocks, commands, read, table_rows
+
+Run = Callable[[str], subprocess.CompletedProcess[str]]
+
+TUTORIAL = "docs/tutorial/one-router-three-results.md"
+EXPLANATION = "docs/explanation/reference-router.md"
+REFERENCE = "docs/reference/reference-router.md"
+EXAMPLE = "examples/reference-router.json"
+SIDES, KINDS = ("left", "right"), ("loss", "duplication", "reordering", "corruption")
+
+
+def schema(name: str) -> dict[str, Any]:
+    return dict(json.loads(read(f"contract/{name}.schema.json")))
+
+
+def leaves(
+    node: dict[str, Any], root: dict[str, Any], path: str = "", *, is_required: bool = True
+) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """Each key of a schema as the page writes it, with its own node and whether it must be there where its object is."""
+    node = root["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+    if node.get("type") == "array" and "properties" in node["items"]:
+        yield from leaves(node["items"], root, f"{path}[]")
+    elif "properties" not in node:
+        yield path, node, is_required
+    for name, inner in node.get("properties", {}).items():
+        shown = "SIDE" if name in SIDES else "KIND" if name in KINDS else name
+        if name in (SIDES[1], *KINDS[1:]):
+            continue  # the same as its sibling
+        yield from leaves(inner, root, f"{path}.{shown}".lstrip("."), is_required=name in node.get("required", []))
+
+
+def test_reference_lists_every_key_with_its_range_and_default() -> None:
+    """D2: the page, the schema and so the program, which tests/wire holds against it, know the same keys."""
+    config = schema("router-config")
+    rows = {row[0]: row[1:] for row in table_rows(REFERENCE, "key")}
+    keys = {path: (node, is_required) for path, node, is_required in leaves(config, config)}
+    assert set(rows) == set(keys)
+    for path, (node, is_required) in keys.items():
+        kind, default, _ = rows[path]
+        assert (default == "required") == is_required, path
+        if node.get("type") in ("integer", "number"):
+            least = node.get("minimum", node.get("exclusiveMinimum"))
+            above = "above " if "exclusiveMinimum" in node else ""
+            assert (
+                kind == f"{above}{least} " + (f"to {node['maximum']:.0f}" if "maximum" in node else "or more") or kind == f"{above}{least}"
+            ), path
+        told = re.search(r"default ([\d.]+|false)$", node.get("description", ""))
+        assert told is None or told[1] == default, path
+
+
+def test_reference_lists_every_counter() -> None:
+    """SEED-07: what is recorded has a meaning that can be looked up."""
+    reply = schema("router-reply")
+    (counters,) = [line for line in reply["oneOf"] if "elements" in line["properties"]]
+    names = {path for path, _, _ in leaves(counters, reply)} - {"event"}
+    assert {row[0] for row in table_rows(REFERENCE, "counter")} == names
+
+
+def test_example_is_of_the_contract() -> None:
+    jsonschema.validate(json.loads(read(EXAMPLE)), schema("router-config"))
+
+
+@pytest.mark.wire
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
+def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
+    """SEED-71: the documented router, started as documented, and the documented trials through it."""
+    try:
+        router = find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+    walk = [c for c in commands() if c.block.document == REFERENCE and c.words.startswith("evenhand trial")]
+    (start,) = [c for c in commands() if c.block.document == REFERENCE and c.output is None and "evenhand-router" in c.text]
+    example = start.text.split()[-1]
+    assert example == EXAMPLE
+    assert [("--hosts 1" in c.text) for c in walk] == [True, False, False]
+    # The fixture `run` has given the examples sockets of their own.
+    with subprocess.Popen(
+        [router, tmp_path / example], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["event"] == "ready"
+        served = [0] * 4
+        for command, expected in zip(walk, ("FAIL", "PASS", "PASS"), strict=True):
+            ended = run(command.words)
+            assert ended.returncode == 0, ended.stderr
+            # On a busy machine any trial may be INVALID, but never the other verdict.
+            assert re.match(rf"Trial 1: ({expected}|INVALID) at 30,000 fps per direction for 2 s, ", ended.stdout), ended.stdout
+            process.stdin.write('{"request":"counters"}\n')
+            process.stdin.flush()
+            before, served = served, [element["served_frames"] for element in json.loads(process.stdout.readline())["elements"]]
+            assert sum(now > then for now, then in zip(served, before, strict=True)) == (2 if expected == "FAIL" else 4)
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def hidden_fps() -> float:
+    """The highest even load of one element that loses nothing in a trial of the demo: its rate, and what the queue hides."""
+    duration_s = demo_reference.FULL.duration_s
+    return demo_reference.ELEMENT_FPS * (1 + demo_reference.QUEUE_FRAMES / (demo_reference.ELEMENT_FPS * duration_s))
+
+
+def test_tutorial_tells_the_settings_of_the_demo() -> None:
+    rows = {row[0]: row[1] for row in table_rows(TUTORIAL, "setting")}
+    assert rows == {
+        "elements": str(demo_reference.ELEMENTS),
+        "rate": format_rate(demo_reference.ELEMENT_FPS),
+        "queue": f"{demo_reference.QUEUE_FRAMES} frames",
+        "trial": f"{demo_reference.FULL.duration_s:g} s",
+        "precision": f"{100 * demo_reference.FULL.precision:g} %",
+        "maximum": format_rate(demo_reference.MAX_FPS),
+    }
+    assert [row[1:] for row in table_rows(TUTORIAL, "case")] == [
+        ["addresses only" if case.hash_type == "type1" else "addresses and ports",
+         "one address pair, pseudorandom ports" if case.hosts == 1 else "all addresses of the plan, pseudorandom ports", row[3]]
+        for case, row in zip(demo_reference.CASES, table_rows(TUTORIAL, "case"), strict=True)
+    ]  # fmt: skip
+    waits, final = demo_reference.DEMO_WAITS, demo_reference.FULL.final_duration_s
+    shown = [re.split("[;s]", row[2])[0].strip() for row in table_rows(TUTORIAL, "requirement")][1:]
+    wanted = (waits.after_routing_s, waits.after_learning_s, waits.residual_s, waits.restabilize_s, final)
+    assert shown == [f"{seconds:g}" for seconds in wanted]
+    text = " ".join(read(TUTORIAL).split())
+    assert f"repeated at most {('no', 'one', 'two', 'three', 'four')[demo_reference.FULL.invalid_retries]} times" in text
+
+
+def test_tutorial_shows_the_loads_of_the_first_search() -> None:
+    """MLR-12, MLR-13: bisection from the maximum, on an element of which the highest load without loss is known."""
+    (shown,) = [block.text for block in blocks("text", document=TUTORIAL) if block.text.startswith(f"{demo_reference.MAX_FPS:,.0f} ")]
+    bracket, goal, lines = Bracket(min_fps=1, max_fps=demo_reference.MAX_FPS, precision=demo_reference.FULL.precision), hidden_fps(), []
+    while not bracket.is_narrow:
+        load_fps = bracket.next_load()
+        if load_fps <= goal:
+            bracket.note_pass(load_fps, is_full_length=True)
+        else:
+            bracket.note_fail(load_fps)
+        lines.append(f"{load_fps:>7,.0f} {'PASS' if load_fps <= goal else 'FAIL'}\n")
+    assert shown == "".join(lines)
+    counts = "/".join(str(sum(verdict in line for line in lines)) for verdict in ("PASS", "FAIL"))
+    assert f"needs {counts}/0 in case 1" in read(TUTORIAL)
+    excess_fps = int(lines[-1].split()[0].replace(",", "")) - demo_reference.ELEMENT_FPS
+    text = " ".join(read(TUTORIAL).split())
+    too_many = excess_fps * demo_reference.FULL.duration_s
+    assert f"The last load is {excess_fps:.0f} frames a second too much for one element, {too_many:.0f} in a trial; the queue holds" in text
+
+
+def test_what_a_queue_hides_is_computed_right() -> None:
+    """Both pages quote it; who changes the demo must know."""
+    rate_fps, share = demo_reference.ELEMENT_FPS, 1 / demo_reference.ELEMENTS
+    frames = 2 * demo_reference.ELEMENTS * rate_fps / 2 * demo_reference.FULL.duration_s
+    spread = math.sqrt(frames * share * (1 - share))
+    hidden = 100 * (hidden_fps() / rate_fps - 1)
+    for page in (TUTORIAL, EXPLANATION):
+        text = " ".join(read(page).split())
+        assert f"{frames * share:,.0f} " in text
+        assert f"give or take {spread:.0f}" in text
+        assert f"{hidden:.1f} %" in text
+    text = " ".join(read(EXPLANATION).split())
+    assert f"the demo's {demo_reference.QUEUE_FRAMES} frames" in text
+    assert f"may find {hidden_fps():,.0f} where" in text
+    assert f"it is {hidden * demo_reference.FULL.duration_s / 60:.2f} %" in text
+
+
+def test_explanation_quotes_the_constants_of_the_router() -> None:
+    text = " ".join(read(EXPLANATION).split())
+    sources = {
+        name: read(f"router/{name}")
+        for name in ("run/router.cpp", "elements/calendar.hpp", "elements/elements.hpp", "forward/forwarder.hpp")
+    }
+    (idle_s,) = re.findall(r"ticks_per_second \* ([\d.]+)\)", sources["run/router.cpp"])
+    (sleep_us,) = re.findall(r"sleep_for\((\d+)us\)", sources["run/router.cpp"])
+    (slot_bits,) = re.findall(r"slots = 1U << (\d+)U", sources["elements/calendar.hpp"])
+    (fraction,) = re.findall(r"Ticks one = (\d+);", sources["elements/elements.hpp"])
+    (arrivals,) = re.findall(r"most_arrivals = (\d+);", sources["forward/forwarder.hpp"])
+    assert f"no frame has come for {1000 * float(idle_s):.0f} ms and none waits, the thread sleeps {sleep_us} us" in text
+    assert f"a wheel of {1 << int(slot_bits):,} slots" in text
+    assert f"1/{fraction} of a tick" in text
+    assert f"A look takes at most {arrivals} frames of a port" in text
+    assert f"{1 << RING_LOG2:,} frames, the most that a memif holds" in text
