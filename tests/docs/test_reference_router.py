@@ -72,7 +72,7 @@ def test_reference_lists_every_key_with_its_range_and_default() -> None:
 
 
 def test_reference_lists_every_counter() -> None:
-    """SEED-07: what is recorded has a meaning that can be looked up."""
+    """What is recorded beside a result has a meaning that can be looked up."""
     reply = schema("router-reply")
     (counters,) = [line for line in reply["oneOf"] if "elements" in line["properties"]]
     names = {path for path, _, _ in leaves(counters, reply)} - {"event"}
