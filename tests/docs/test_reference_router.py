@@ -96,6 +96,9 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
     example = start.text.split()[-1]
     assert example == EXAMPLE
     assert [("--hosts 1" in c.text) for c in walk] == [True, False, False]
+    elements = json.loads(read(EXAMPLE))["elements"]
+    told = 2 * elements["rate_fps"] + elements["queue_frames"]
+    assert f"{told:,} of 60,000 frames" in read(REFERENCE)
     # The fixture `run` has given the examples sockets of their own.
     with subprocess.Popen(
         [router, tmp_path / example], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -103,7 +106,7 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["event"] == "ready"
-        served = [0] * 4
+        served = [0] * elements["count"]
         for command, expected in zip(walk, ("FAIL", "PASS", "PASS"), strict=True):
             ended = run(command.words)
             assert ended.returncode == 0, ended.stderr
@@ -112,7 +115,11 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
             process.stdin.write('{"request":"counters"}\n')
             process.stdin.flush()
             before, served = served, [element["served_frames"] for element in json.loads(process.stdout.readline())["elements"]]
-            assert sum(now > then for now, then in zip(served, before, strict=True)) == (2 if expected == "FAIL" else 4)
+            by_element = [now - then for now, then in zip(served, before, strict=True) if now > then]
+            assert len(by_element) == (2 if expected == "FAIL" else 4)
+            if expected == "FAIL":
+                # Not the count of a quiet machine to the frame: a sender that is late sends for longer, and gaps drain the queue.
+                assert by_element == pytest.approx([told, told], rel=0.05)
         process.stdin.close()
         assert process.wait(20) == 0
 
