@@ -29,7 +29,7 @@ constexpr int bug = 4;
 
 constexpr const char* usage =
     "evenhand-router: the reference router. It forwards between two DPDK ports as its configuration says, until stdin ends or a signal comes.\n"
-    "`evenhand demo` writes a configuration and starts it.\n"
+    "People use `evenhand router`, which writes the configuration and starts it.\n"
     "\n"
     "  evenhand-router CONFIG.json   see contract/router-config.schema.json\n"
     "\n"

@@ -24,6 +24,8 @@ NOT_RUN = {
     "evenhand trial testbed.toml": "needs the reader's own DUT",
     "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py walks that walk",
     "evenhand throughput lab:linux": "takes a minute",
+    "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",
+    "evenhand throughput reference-router.toml": "needs that router beside it: tests/cli/test_router.py makes a trial so",
     "evenhand trial lab:linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab up linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab down linux": "needs root: the walk through the tutorial runs it",

@@ -106,6 +106,7 @@ def test_validity_page_quotes_the_limits() -> None:
     assert f"loss ratio {demo_linux.LOSS_RATIO * 100:g} % instead of 0" in text
     assert f"overdue after {demo_linux.OVERDUE_AFTER_US:g} us instead of {limits.overdue_after_us:g} us" in text
     assert f"overdue after {demo_reference.OVERDUE_AFTER_US / 1000:g} ms instead of {limits.overdue_after_us:g} us" in text
+    assert f"a loss of up to {demo_reference.PLAIN_LOSS_RATIO * 100:g} % counts when a repetition" in text
     assert f"offered load within {demo_reference.OFFERED_TOLERANCE * 100:g} % instead of {limits.offered_tolerance * 100:g} %" in text
 
 

@@ -19,7 +19,8 @@ from evenhand.cli import demo_reference
 from evenhand.errors import HostError
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference.router import RING_LOG2
-from evenhand.search.bracket import Bracket
+from evenhand.search import find_throughput
+from evenhand.trial import SimulatedMeasurer
 from evenhand.units import format_rate
 from tests.docs.documents import blocks, commands, read, table_rows
 
@@ -154,20 +155,15 @@ def test_tutorial_tells_the_settings_of_the_demo() -> None:
 
 
 def test_tutorial_shows_the_loads_of_the_first_search() -> None:
-    """MLR-12, MLR-13: bisection from the maximum, on an element of which the highest load without loss is known."""
+    """MLR-12, MLR-13: the demo's own search, on a device that serves what one element does and holds what its queue holds."""
     (shown,) = [block.text for block in blocks("text", document=TUTORIAL) if block.text.startswith(f"{demo_reference.MAX_FPS:,.0f} ")]
-    bracket, goal, lines = Bracket(min_fps=1, max_fps=demo_reference.MAX_FPS, precision=demo_reference.FULL.precision), hidden_fps(), []
-    while not bracket.is_narrow:
-        load_fps = bracket.next_load()
-        if load_fps <= goal:
-            bracket.note_pass(load_fps, is_full_length=True)
-        else:
-            bracket.note_fail(load_fps)
-        lines.append(f"{load_fps:>7,.0f} {'PASS' if load_fps <= goal else 'FAIL'}\n")
+    element = SimulatedMeasurer(limit_fps=demo_reference.ELEMENT_FPS, buffer_frames=demo_reference.QUEUE_FRAMES)
+    trials = [trial.result for trial in find_throughput(element, demo_reference.FULL).trials]
+    lines = [f"{trial.intended_fps:>7,.0f} {trial.verdict}\n" for trial in trials]
     assert shown == "".join(lines)
     counts = "/".join(str(sum(verdict in line for line in lines)) for verdict in ("PASS", "FAIL"))
     assert f"needs {counts}/0 in case 1" in read(TUTORIAL)
-    excess_fps = int(lines[-1].split()[0].replace(",", "")) - demo_reference.ELEMENT_FPS
+    excess_fps = trials[-1].intended_fps - demo_reference.ELEMENT_FPS
     text = " ".join(read(TUTORIAL).split())
     too_many = excess_fps * demo_reference.FULL.duration_s
     assert f"The last load is {excess_fps:.0f} frames a second too much for one element, {too_many:.0f} in a trial; the queue holds" in text
