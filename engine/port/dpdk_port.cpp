@@ -118,7 +118,8 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
         }
         return pool;
     };
-    receive_pool_ = make(fmt::format("receive-{}", id_), std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1) + options_.extra_receive_buffers);
+    receive_pool_ =
+        make(fmt::format("receive-{}", id_), std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1) + options_.extra_receive_buffers);
     for (unsigned queue = 0; queue < options_.transmit_queues; ++queue) {
         transmit_pools_.push_back(make(fmt::format("transmit-{}-{}", id_, queue), std::max(least_transmit_buffers, 2 * options_.transmit_ring_frames - 1)));
         // The constant octets are written once; what a buffer lacks then is written by the frame source (frame/source.hpp).

@@ -278,7 +278,7 @@ def is_alive(pid: int) -> bool:
 
 def test_a_bad_configuration_is_a_fault_with_its_place(tmp_path: Path) -> None:
     config = ReferenceDut().router_config(make_plan("gateway-v4"), {"left": "net_ring0", "right": "net_ring1"}, cpu=0)
-    config["ports"]["left"]["adresses"] = config["ports"]["left"].pop("addresses")
+    config["ports"]["left"]["address"] = config["ports"]["left"].pop("addresses")
     file = tmp_path / "router.json"
     file.write_text(json.dumps(config))
     done = subprocess.run([find_program(ROUTER), file], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
