@@ -39,7 +39,8 @@ Spread spread_of(HashType hash, bool is_symmetric = false, std::size_t elements 
 tests::Octets tuple(const char* source, const char* destination, std::uint16_t source_port, std::uint16_t destination_port) {
     tests::Octets octets;
     for (const char* text : {source, destination}) {
-        for (const auto octet : plan::parse_address(text).value().bytes()) octets.push_back(static_cast<std::byte>(octet));
+        const auto address = plan::parse_address(text).value();
+        for (const auto octet : address.bytes()) octets.push_back(static_cast<std::byte>(octet));
     }
     for (const auto port : {source_port, destination_port}) {
         octets.push_back(static_cast<std::byte>(port >> 8U));
