@@ -95,7 +95,7 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
     for (auto& argument : arguments) argv.push_back(argument.data());
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
         const bool denied = rte_errno == EACCES || rte_errno == EPERM;
-        throw Fault{denied ? FaultCode::no_permission : FaultCode::no_memory, fmt::format("DPDK did not start: {}", rte_strerror(rte_errno)), "open.host",
+        throw Fault{denied ? FaultCode::no_permission : FaultCode::no_memory, fmt::format("DPDK did not start: {}", rte_strerror(rte_errno)), "host",
                     options.hugepages ? "Reserve hugepages (dpdk-hugepages.py --setup 2G), or set hugepages to false." : "Lower memory_mb; DPDK's own words are on stderr."};
     }
     started = true;
@@ -121,7 +121,7 @@ WorkerThread::WorkerThread(unsigned cpu) {
     CPU_SET(cpu, &set);
     become_urgent();
     if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0 || rte_thread_register() != 0) {
-        throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "open.workers", "Use CPUs that this process is allowed to use (taskset -p shows them)."};
+        throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "workers", "Use CPUs that this process is allowed to use (taskset -p shows them)."};
     }
 }
 

@@ -105,7 +105,7 @@ void DpdkPort::probe() {
         throw Fault{FaultCode::bad_request,
                     fmt::format("{}: {} receive and {} transmit queues; the device has {} and {}", options_.device, options_.receive_queues, options_.transmit_queues,
                                 info.max_rx_queues, info.max_tx_queues),
-                    "open.workers", "Use fewer streams or receivers on this side."};
+                    "workers", "Use fewer streams or receivers on this side."};
     }
 }
 
@@ -113,7 +113,7 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
     const auto make = [this](const std::string& name, unsigned buffers) {
         rte_mempool* const pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, RTE_MBUF_DEFAULT_BUF_SIZE, static_cast<int>(rte_socket_id()));
         if (pool == nullptr) {
-            throw Fault{FaultCode::no_memory, fmt::format("no memory for {} frame buffers of {} ({})", buffers, options_.device, rte_strerror(rte_errno)), "open.host.memory_mb",
+            throw Fault{FaultCode::no_memory, fmt::format("no memory for {} frame buffers of {} ({})", buffers, options_.device, rte_strerror(rte_errno)), "host.memory_mb",
                         "Raise memory_mb, or lower the ring sizes."};
         }
         return pool;
@@ -133,7 +133,7 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
             const_cast<std::function<void(std::span<std::byte>)>*>(&fill_buffer));
     }
     answers_ = rte_ring_create(fmt::format("answers-{}", id_).c_str(), answer_ring_frames, static_cast<int>(rte_socket_id()), RING_F_SC_DEQ);
-    if (answers_ == nullptr) throw Fault{FaultCode::no_memory, "no memory for the ring of answers", "open.host.memory_mb", "Raise memory_mb."};
+    if (answers_ == nullptr) throw Fault{FaultCode::no_memory, "no memory for the ring of answers", "host.memory_mb", "Raise memory_mb."};
 }
 
 void DpdkPort::start() {

@@ -129,7 +129,7 @@ class Round {
 
 LearningResult Tester::learn(const LearnRequest& request, LearningObserver& observer) {
     for (const auto direction : request.directions)
-        check_rate(direction, request.rate_fps, frame::LearningSource::octets_of(request_.plan.version) + frame::fcs_octets, "learn.rate_fps");
+        check_rate(direction, request.rate_fps, frame::LearningSource::octets_of(request_.plan.version) + frame::fcs_octets, "rate_fps");
     check_resolved("learn");
     std::vector<HostsToReach> directions;
     std::array<std::uint64_t, 2> answers_before{};

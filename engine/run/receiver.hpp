@@ -68,8 +68,6 @@ class Receiver {
         is_armed_ = true;
     }
 
-    [[nodiscard]] const Port& port() const noexcept { return *port_; }
-
     /// Test frames count nowhere from now on; neighbours are answered all the same.
     void disarm() noexcept { is_armed_ = false; }
 

@@ -28,14 +28,13 @@ unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, 
         for (const auto& queue : worker.*list) {
             if (queue.side != side) continue;
             if (!numbers.insert(queue.number).second) {
-                throw Fault{FaultCode::bad_request, fmt::format("{} {} of the {} side is given to two workers", what, queue.number, name_of(side)), "open.workers",
-                            "Give it to one."};
+                throw Fault{FaultCode::bad_request, fmt::format("{} {} of the {} side is given to two workers", what, queue.number, name_of(side)), "workers", "Give it to one."};
             }
         }
     }
     if (numbers.empty() || *numbers.rbegin() + 1 != numbers.size()) {
         throw Fault{FaultCode::bad_request, fmt::format("the {} side has {} of {} {}s", name_of(side), numbers.size(), numbers.empty() ? 1 : *numbers.rbegin() + 1, what),
-                    "open.workers", fmt::format("Number the {}s of a side 0, 1, 2, ... without a gap.", what)};
+                    "workers", fmt::format("Number the {}s of a side 0, 1, 2, ... without a gap.", what)};
     }
     return static_cast<unsigned>(numbers.size());
 }
@@ -81,10 +80,10 @@ void Tester::count_queues() {
     std::set<unsigned> used;
     for (const auto& w : request_.workers) {
         if (std::ranges::find(allowed, w.cpu) == allowed.end()) {
-            throw Fault{FaultCode::no_cpu, fmt::format("this process may not use CPU {}", w.cpu), "open.workers",
+            throw Fault{FaultCode::no_cpu, fmt::format("this process may not use CPU {}", w.cpu), "workers",
                         "Use CPUs that this process is allowed to use (taskset -p shows them)."};
         }
-        if (!used.insert(w.cpu).second) throw Fault{FaultCode::bad_request, fmt::format("two workers on CPU {}", w.cpu), "open.workers", "Give what both do to one worker."};
+        if (!used.insert(w.cpu).second) throw Fault{FaultCode::bad_request, fmt::format("two workers on CPU {}", w.cpu), "workers", "Give what both do to one worker."};
     }
     for (const auto side : both_sides) {
         streams_[index(side)] = count_side(request_.workers, side, &WorkerRequest::senders, "stream");
@@ -97,7 +96,7 @@ void Tester::open_port(plan::Side side) {
     const std::size_t octets = request_.frame_size - frame::fcs_octets;
     const auto version = request_.plan.version;
     ports_[index(side)] = std::make_unique<port::DpdkPort>(port::PortOptions{.device = p.device,
-                                                                             .where = fmt::format("open.ports.{}.device", name_of(side)),
+                                                                             .where = fmt::format("ports.{}.device", name_of(side)),
                                                                              .receive_queues = receive_queues_[index(side)],
                                                                              .transmit_queues = streams_[index(side)],
                                                                              .receive_ring_frames = p.receive_ring_frames,
@@ -164,7 +163,7 @@ void Tester::resolve(double timeout_s) {
             const auto side = *unresolved();
             const auto address = plan::to_string(request_.plan.side(side).dut_address);
             throw Fault{FaultCode::not_resolved, fmt::format("{} did not answer on the {} side within {} s", address, name_of(side), timeout_s),
-                        fmt::format("open.plan.{}.dut_address", name_of(side)),
+                        fmt::format("plan.{}.dut_address", name_of(side)),
                         fmt::format("Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.", address, request_.plan.name)};
         }
         if (Clock::now() >= ask_at) {

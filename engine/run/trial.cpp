@@ -35,7 +35,7 @@ void check(const Tester& tester, const TrialRequest& request) {
         throw Fault{FaultCode::bad_rate, fmt::format("{} fps for {} s are {} frames for each direction", request.rate_fps, request.duration_s, frames), "trial",
                     fmt::format("Want 1 to {} frames.", most_frames)};
     }
-    for (const auto direction : request.directions) tester.check_rate(direction, request.rate_fps, tester.request().frame_size, "trial.rate_fps");
+    for (const auto direction : request.directions) tester.check_rate(direction, request.rate_fps, tester.request().frame_size, "rate_fps");
     tester.check_resolved("trial");
 }
 

@@ -172,7 +172,7 @@ def test_a_device_that_does_not_exist_is_named_and_the_session_lives_on(tmp_path
     with engine() as session:
         with pytest.raises(HostError, match="net_nonsense0") as error:
             open_ports(session, gateway_v4(), "net_null0", "net_nonsense0")
-        assert error.value.where == "open.ports.right.device"
+        assert error.value.where == "ports.right.device"
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
         assert run_trial(session, duration_s=0.1)["verdict"] == "PASS"
 
