@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.plan import gateway_v4
+from evenhand.plan import gateway_v4, make_plan
 from evenhand.predict import DeviceModel, predict, smallest_even_hosts
 from tests.cli.running import Ended
 
@@ -46,6 +46,16 @@ def test_the_document_holds_exact_counts(evenhand: Run) -> None:
     assert document["throughput_fps_per_direction"] == wanted.throughput_fps
     assert document["device"]["elements"] == 36
     assert document["series"] == []
+
+
+def test_networks_and_a_fixed_source_shape_the_plan(evenhand: Run) -> None:
+    """SEED-30, SEED-35: the plan that is predicted is the one that `throughput` would send with the same options."""
+    plan = make_plan("nets_v4_single_host", networks=(4, 64), fixed_source=True)
+    ended = evenhand("predict", "nets-v4-single-host", "--networks", "4,64", "--fixed-source", "--json")
+    assert ended.json["counts"] == {direction: list(counts) for direction, counts in predict(plan, DeviceModel()).counts.items()}
+    assert ended.json["networks"] == {"left": 4, "right": 64}
+    shown = evenhand("predict", "nets-v4-single-host", "--networks", "4,64", "--fixed-source").out
+    assert "4 x 64 addresses in 4 x 64 networks (source fixed)" in shown
 
 
 def test_a_series_doubles_and_shows_bars(evenhand: Run) -> None:
@@ -109,6 +119,8 @@ def test_key_and_symmetry_reach_the_model(evenhand: Run) -> None:
         ("--directions up", "up"),
         ("--picture series.bmp", "series.bmp"),
         ("--hosts 65535", "65535"),
+        ("--networks 2", "2 networks"),
+        ("--networks two", "'two'"),
     ],
 )
 def test_what_cannot_be_is_refused(evenhand: Run, options: str, shown: str) -> None:

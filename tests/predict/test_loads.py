@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import PlanError
-from evenhand.plan import TOPOLOGIES, AddressPlan, UdpRange, gateway_v4, gateway_v6
+from evenhand.plan import TOPOLOGIES, AddressPlan, UdpRange, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
 from evenhand.predict import BOTH_DIRECTIONS, DeviceModel, loads, predict
 from evenhand.predict.loads import walsh_hadamard
@@ -49,6 +49,16 @@ def test_one_address_pair_keeps_one_element_busy_in_each_direction(family: Any) 
     assert many.throughput_fps is not None
     assert 1 < many.throughput_fps / prediction.throughput_fps <= 4
     assert predict(family(1), replace(model, hash_type="type2")).busy_elements == 4
+
+
+def test_with_a_fixed_source_and_unlike_sides_both_directions_weigh_the_same() -> None:
+    """SEED-35: forward has one source and 64 destinations, reverse one and 4, at the same rate."""
+    both = predict(make_plan("nets_v4_single_host", networks=(4, 64), fixed_source=True), DeviceModel())
+    forward = predict(make_plan("nets_v4_single_host", networks=(1, 64)), DeviceModel(), ("forward",))
+    reverse = predict(make_plan("nets_v4_single_host", networks=(4, 1)), DeviceModel(), ("reverse",))
+    assert both.loads("forward") == forward.loads("forward")
+    assert both.loads("reverse") == reverse.loads("reverse")
+    assert both.busiest_to_mean == max(map(sum, zip(forward.loads("forward"), reverse.loads("reverse"), strict=True))) * 16 / 2
 
 
 @st.composite

@@ -41,8 +41,8 @@ def found(*, loss_ratio: float = 0.0, limit_fps: float = 640_000, **options: flo
     return find_throughput(device, ThroughputGoal(**goal))  # type: ignore[arg-type]
 
 
-def shown(renderable: RenderableType) -> str:
-    console = Console(file=io.StringIO(), width=400)
+def shown(renderable: RenderableType, width: int = 400) -> str:
+    console = Console(file=io.StringIO(), width=width)
     console.print(renderable)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -154,12 +154,28 @@ def test_a_suite_shows_one_pair_first_and_compares_many_with_it() -> None:
     one = SuiteEntry(profile=replace(PROFILE, plan=make_plan("gateway_v4", 1)), result=found(limit_fps=300_000), dut_neighbors=2)
     many = SuiteEntry(profile=PROFILE, result=found(limit_fps=600_000), dut_neighbors=2)
     rows = shown(suite_table([one, many])).splitlines()
-    first = next(i for i, row in enumerate(rows) if "1 address pair" in row)
+    first = next(i for i, row in enumerate(rows) if "1 x 1 " in row)
     second = next(i for i, row in enumerate(rows) if "65,534 x 65,534" in row)
     assert first < second
     lines = suite_lines([one, many])
     assert "forwards 2.0" in lines[0]
     assert any("2, 2" in line for line in lines)
+
+
+@pytest.mark.parametrize("plan", ["gateway_v4", "gateway_v6"])
+def test_the_table_of_a_suite_keeps_one_line_for_each_search_on_80_columns(plan: str) -> None:
+    """A terminal of the usual width must not tear numbers apart; what the table leaves out stands in a line for each search."""
+    profile = replace(PROFILE, plan=make_plan(plan))
+    entry = SuiteEntry(profile=profile, result=found(limit_fps=2e7, max_fps=14_880_952.25, loss_ratio=0.005))
+    rows = shown(suite_table([entry, entry]), width=80).splitlines()
+    hosts = f"{profile.plan.left.hosts.addresses:,} x {profile.plan.right.hosts.addresses:,}"
+    wide = [row for row in rows if plan in row]
+    assert [row.split() for row in wide] == 2 * [
+        [plan, *hosts.split(), "64", ">=", "14,880,952.2", "0", "%", "at", "or", "above", "maximum"]
+    ]
+    line = next(line for line in suite_lines([entry]) if line.startswith(plan))
+    for said in ("2 PASS, 0 FAIL, 0 INVALID", "29,761,904.5 fps in total", "late by at most", "poll gap", "highest load passed"):
+        assert said in line
 
 
 def test_a_suite_does_not_compare_what_was_not_found() -> None:

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Counts, Mode, make_plan, plan_warnings
+from evenhand.plan import TOPOLOGIES, AddressPlan, Counts, Mode, make_plan, plan_warnings
 from evenhand.units import parse_size
 
 MAX_FRAME_SIZE = 1518
@@ -26,6 +26,9 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(name.replace('_', '-') for name in TOPOLOGIES)}.")]
+TestbedArgument = Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux for the lab that is up.")]
+PlanOption = Annotated[str, typer.Option("--plan", metavar="NAME", help="The address plan; see: evenhand plan show.")]
 HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="N|N,M", help="Hosts per side, or left,right. Default: the maximum.")]
 NetworksOption = Annotated[
     str | None,
@@ -42,6 +45,8 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Sa
 FrameSizeOption = Annotated[
     str | None, typer.Option("--frame-size", metavar="OCTETS", help="With FCS; IPv4 from 64, IPv6 from 84. Default: the smallest.")
 ]
+LossRatioOption = Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")]
+OneWayOption = Annotated[bool, typer.Option("--one-way", help="Forward direction only (left to right).")]
 EngineOption = Annotated[Path | None, typer.Option("--engine", help="The engine; default: EVENHAND_ENGINE, this checkout's, PATH.")]
 RunOption = Annotated[
     Path | None,

@@ -108,6 +108,7 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, engine: Path | None,
         return
     console = out()
     console.print(suite_table(entries))
+    console.print()
     for line in _closing_lines(entries, ceiling_fps, facts):
         console.print(line, markup=False)
     if run is not None:

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import HostsOption, JsonOption, NetworksOption, read_plan, warn_about, write_json
-from evenhand.cli.plan import NameArgument
+from evenhand.cli.common import HostsOption, JsonOption, NameArgument, NetworksOption, read_plan, warn_about, write_json
 from evenhand.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, describe_setup
 from evenhand.errors import RequestError
 

@@ -24,6 +24,7 @@ from evenhand.cli.common import (
     HostModeOption,
     HostsOption,
     JsonOption,
+    NameArgument,
     NetworkModeOption,
     NetworksOption,
     SeedOption,
@@ -35,14 +36,12 @@ from evenhand.cli.common import (
     write_json,
 )
 from evenhand.errors import HostError, RequestError
-from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, PlanSide, UdpRange, describe_plan
+from evenhand.plan import AddressPlan, Direction, PlanSide, UdpRange, describe_plan
 from evenhand.report import make_pcap
 from evenhand.trial import EngineSession, find_engine
 from evenhand.units import format_count
 
 app = typer.Typer(help="Show address plans and the frames that they make.", no_args_is_help=True)
-
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(name.replace('_', '-') for name in TOPOLOGIES)}.")]
 
 
 class FrameFormat(StrEnum):

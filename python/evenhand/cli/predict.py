@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import HostsOption, JsonOption, err, out, read_plan, write_json
+from evenhand.cli.common import FixedSourceOption, HostsOption, JsonOption, NameArgument, NetworksOption, err, out, read_plan, write_json
 from evenhand.errors import RequestError
-from evenhand.plan import TOPOLOGIES, Direction
+from evenhand.plan import Direction
 from evenhand.predict import (
     VERIFICATION_KEY,
     DeviceModel,
@@ -56,8 +56,10 @@ class Directions(StrEnum):
 
 
 def predict(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help=f"One of: {', '.join(name.replace('_', '-') for name in TOPOLOGIES)}.")],
+    name: NameArgument,
     hosts: HostsOption = None,
+    networks: NetworksOption = None,
+    fixed_source: FixedSourceOption = False,
     queues: Annotated[
         int | None,
         typer.Option(
@@ -88,8 +90,8 @@ def predict(
     json_output: JsonOption = False,
 ) -> None:
     """Predict how evenly a device that hashes will share the load of a plan. Exact, sends nothing, needs no engine."""
-    address_plan = read_plan(plan, hosts)
-    whole_plan = read_plan(plan, None)
+    address_plan = read_plan(name, hosts, networks, fixed_source=fixed_source)
+    whole_plan = read_plan(name, None, networks, fixed_source=fixed_source)
     model = read_model(queues, hash_type, symmetric=symmetric, key=key, table_size=table_size, table=table, rate=rate)
     if picture is not None:
         check_picture_name(picture)

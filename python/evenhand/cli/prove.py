@@ -14,6 +14,7 @@ from evenhand.cli.common import (
     EngineOption,
     HostsOption,
     JsonOption,
+    NameArgument,
     NetworksOption,
     SeedOption,
     err,
@@ -21,7 +22,6 @@ from evenhand.cli.common import (
     read_plan,
     write_json,
 )
-from evenhand.cli.plan import NameArgument
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, Direction, describe_plan
 from evenhand.report import (

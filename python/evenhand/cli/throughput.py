@@ -19,11 +19,15 @@ from evenhand.cli.common import (
     HostModeOption,
     HostsOption,
     JsonOption,
+    LossRatioOption,
     NetworkModeOption,
     NetworksOption,
     NoRunOption,
+    OneWayOption,
+    PlanOption,
     RunOption,
     SeedOption,
+    TestbedArgument,
     choose_frame_size,
     command_line,
     err,
@@ -45,10 +49,6 @@ from evenhand.trial import EngineMeasurer, Limits, Waits
 from evenhand.units import parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1% --run first.evenhand"
-
-TestbedArgument = Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux for the lab that is up.")]
-PlanOption = Annotated[str, typer.Option("--plan", metavar="NAME", help="The address plan; see: evenhand plan show.")]
-OneWayOption = Annotated[bool, typer.Option("--one-way", help="Forward direction only (left to right).")]
 
 
 def throughput(
@@ -73,7 +73,7 @@ def throughput(
         int,
         typer.Option("--loss-verification", metavar="N", min=0, help="Repeat a lossy trial up to N times before it counts (ETSI TST009)."),
     ] = 0,
-    loss_ratio: Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")] = "0",
+    loss_ratio: LossRatioOption = "0",
     one_way: OneWayOption = False,
     seed: SeedOption = DEFAULT_SEED,
     waits: WaitsOption = WaitSet.RFC,

@@ -18,9 +18,13 @@ from evenhand.cli.common import (
     HostModeOption,
     HostsOption,
     JsonOption,
+    LossRatioOption,
     NetworkModeOption,
     NetworksOption,
+    OneWayOption,
+    PlanOption,
     SeedOption,
+    TestbedArgument,
     choose_frame_size,
     command_line,
     err,
@@ -30,7 +34,6 @@ from evenhand.cli.common import (
     write_json,
 )
 from evenhand.cli.setup import choose_maximum, engine_versions, open_tester, read_setup
-from evenhand.cli.throughput import OneWayOption, PlanOption, TestbedArgument
 from evenhand.cli.waits import LearningWait, ResidualWait, RestabilizeWait, RoutingWait, WaitSet, WaitsOption, read_waits
 from evenhand.errors import RequestError
 from evenhand.plan import Direction
@@ -55,7 +58,7 @@ def trial(
     network_mode: NetworkModeOption = DEFAULT_MODE,
     fixed_source: FixedSourceOption = False,
     frame_size: FrameSizeOption = None,
-    loss_ratio: Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")] = "0",
+    loss_ratio: LossRatioOption = "0",
     one_way: OneWayOption = False,
     seed: SeedOption = DEFAULT_SEED,
     waits: WaitsOption = WaitSet.RFC,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
-from math import prod
+from math import lcm, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +45,8 @@ class Prediction:
     plan: AddressPlan
     model: DeviceModel
     combinations: int
-    """Of the field values that the device hashes, in one direction."""
+    """Of the field values that the device hashes, in each direction. Where the directions have unlike numbers (a fixed source and unlike
+    sides), their least common multiple: each combination of a direction then counts several times, and the directions weigh the same."""
     counts: dict[Direction, tuple[int, ...]]
     """How many of the combinations each element gets, per direction; exact."""
 
@@ -114,11 +115,16 @@ def predict(plan: AddressPlan, model: DeviceModel, directions: Sequence[Directio
         PlanError: Two fields count up or down together, so that their combinations are not independent.
     """
     fields = {direction: tuple_fields(plan, model, direction) for direction in directions}
+    combinations = {direction: prod(len(field.values) for field in of_direction) for direction, of_direction in fields.items()}
+    common = lcm(*combinations.values())
     return Prediction(
         plan=plan,
         model=model,
-        combinations=prod(len(field.values) for field in next(iter(fields.values()))),
-        counts={direction: _element_counts(model, of_direction) for direction, of_direction in fields.items()},
+        combinations=common,
+        counts={
+            direction: tuple(count * (common // combinations[direction]) for count in _element_counts(model, of_direction))
+            for direction, of_direction in fields.items()
+        },
     )
 
 

@@ -23,9 +23,8 @@ def describe_hosts(plan: AddressPlan) -> str:
     if (left, right) == (1, 1):
         return "1 address pair"
     networks = [side.hosts.network_count for side in plan.sides]
-    return f"{format_count(left)} x {format_count(right)} addresses" + (
-        f" in {networks[0]} x {networks[1]} networks" if max(networks) > 1 else ""
-    )
+    in_networks = f" in {networks[0]} x {networks[1]} networks" if max(networks) > 1 else ""
+    return f"{format_count(left)} x {format_count(right)} addresses{in_networks}" + (" (source fixed)" if plan.fixed_source else "")
 
 
 def hosts_title(plan: AddressPlan) -> str:

@@ -29,46 +29,30 @@ class SuiteEntry:
 
 
 def suite_table(entries: Sequence[SuiteEntry]) -> Table:
-    """A row for each search."""
-    table = Table(title="Throughput", title_justify="left", title_style="bold", header_style="bold", pad_edge=False)
+    """A row for each search; 80 columns hold it, and `suite_lines` says the rest."""
+    table = Table(title="Throughput", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
     table.add_column("plan", no_wrap=True)
-    table.add_column("addresses")
-    table.add_column("octets", justify="right")
-    table.add_column("fps per direction", justify="right", no_wrap=True)
-    table.add_column("fps in total", justify="right", no_wrap=True)
+    table.add_column("addresses", no_wrap=True)
+    table.add_column("octets", justify="right", no_wrap=True)
+    table.add_column("fps per\ndirection", justify="right", no_wrap=True)
     table.add_column("loss", justify="right", no_wrap=True)
     table.add_column("outcome")
-    table.add_column("trials P/F/I", justify="right", no_wrap=True)
-    table.add_column("late by", justify="right", no_wrap=True)
-    table.add_column("poll gap", justify="right", no_wrap=True)
     for entry in entries:
-        result, figures = entry.result, WorstTesterFigures.of(t.result for t in entry.result.trials)
-        final = result.final_trial
+        plan, result, final = entry.profile.plan, entry.result, entry.result.final_trial
         table.add_row(
-            entry.profile.plan.name, entry.profile.hosts, str(entry.profile.frame_size), _value(result),
-            "-" if result.throughput_fps is None else format_count(result.throughput_fps * len(entry.profile.directions)),
-            "-" if final is None else format_ratio(final.loss_ratio),
-            str(result.outcome).replace("_", " "), "/".join(str(result.count(verdict)) for verdict in Verdict),
-            format_duration(figures.max_overdue_us / 1e6), format_duration(figures.max_poll_gap_us / 1e6),
+            plan.name, " x ".join(format_count(side.hosts.addresses) for side in plan.sides), str(entry.profile.frame_size),
+            _value(result), "-" if final is None else format_ratio(final.loss_ratio), _words(result.outcome),
         )  # fmt: skip
     return table
 
 
 def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
-    """What a reader must know of the table: comparison, loss ratio, limits of the tester, deviations, each once."""
-    lines = list(_comparisons(entries))
+    """What a reader must know of the table: comparison, trials, loss ratio, limits of the tester, deviations, each once."""
+    lines = [*_comparisons(entries), *map(_search_line, entries)]
     ratios = sorted({entry.result.goal.loss_ratio for entry in entries} - {0.0})
     if ratios:
         lines.append(f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the zero loss of RFC 2544.")
     lines += dict.fromkeys(line for entry in entries for line in verification_lines(entry.result.goal))
-    for entry in entries:
-        result = entry.result
-        if result.outcome not in (Outcome.FOUND, Outcome.BELOW_MINIMUM):
-            rates = [("passed", result.highest_passed_fps), ("really offered", result.highest_offered_fps)]
-            shown = ", ".join(f"highest load {what} {'none' if rate is None else format_count(rate) + ' fps'}" for what, rate in rates)
-            lines.append(
-                f"{entry.profile.plan.name}, {entry.profile.hosts}: {str(result.outcome).replace('_', ' ')}; {shown} per direction."
-            )
     limits = {entry.profile.theoretical_fps for entry in entries}
     if limits == {None}:
         lines.append("Theoretical limit: unknown, the ports have no line rate.")
@@ -83,6 +67,27 @@ def suite_deviations(entries: Sequence[SuiteEntry]) -> list[Deviation]:
     """Of all searches, each once."""
     found = {(d.requirement, d.text): d for entry in entries for d in collect_deviations(entry.result.trials, entry.profile)}
     return sorted(found.values(), key=lambda deviation: deviation.requirement)
+
+
+def _search_line(entry: SuiteEntry) -> str:
+    """The trials of a search, what the tester let slip, and what is known where no throughput was found."""
+    result, figures = entry.result, WorstTesterFigures.of(t.result for t in entry.result.trials)
+    parts = [f"{result.count(verdict)} {verdict}" for verdict in Verdict]
+    said = [f"trials {', '.join(parts)}"]
+    if result.throughput_fps is not None:
+        said.append(f"{format_count(result.throughput_fps * len(entry.profile.directions))} fps in total")
+    if result.outcome not in (Outcome.FOUND, Outcome.BELOW_MINIMUM):
+        rates = [("passed", result.highest_passed_fps), ("really offered", result.highest_offered_fps)]
+        shown = ", ".join(f"highest load {what} {'none' if rate is None else format_count(rate) + ' fps'}" for what, rate in rates)
+        said.append(f"{_words(result.outcome)}: {shown} per direction")
+    said.append(
+        f"tester late by at most {format_duration(figures.max_overdue_us / 1e6)}, poll gap {format_duration(figures.max_poll_gap_us / 1e6)}"
+    )
+    return f"{entry.profile.plan.name}, {entry.profile.hosts}: {'; '.join(said)}."
+
+
+def _words(outcome: Outcome) -> str:
+    return str(outcome).replace("_", " ")
 
 
 def _value(result: ThroughputResult) -> str:
