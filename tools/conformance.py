@@ -1,26 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/conformance.md: which test checks which requirement.
+"""Writes docs/reference/conformance.md: for each requirement which test checks it, how the project deviates, or why it is not offered.
 
 A test claims a requirement by naming its id: in Python in the docstring (or a comment) of the test, in C++ in the comment above a
 TEST_CASE or within it. An id in the first comment of a C++ file, or in a module's docstring, is claimed by the file as a whole.
-`SEED-13/14` and `R4814-01 .. 04` are short for several.
+`SEED-13/14` and `R4814-01 .. 04` are short for several. The list of requirements, deviations and what is not offered are written by hand
+in docs/reference/conformance-notes.toml.
 
     tools/conformance.py          write the page
     tools/conformance.py --check  exit 1 if it is not up to date
+
+Exit 1 in both cases if tests and notes contradict each other, or leave a requirement open.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
 import sys
-from collections.abc import Iterable, Iterator
+import tokenize
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = Path("docs/reference/conformance.md")
+NOTES = Path("docs/reference/conformance-notes.toml")
 
 DOCUMENTS = {
     "SEED": "draft-lencse-bmwg-multiple-ip-addresses",
@@ -50,6 +57,15 @@ class Claim(NamedTuple):
     """Empty: the file as a whole."""
 
 
+class Note(NamedTuple):
+    """What stands in the notes of a requirement."""
+
+    title: str
+    """What it asks for, in half a line."""
+    deviates: str = ""
+    not_offered: str = ""
+
+
 def ids_in(text: str) -> list[str]:
     """Every requirement id in a text, short forms written out.
 
@@ -71,13 +87,13 @@ def claims_of_python(file: str, source: str) -> Iterator[Claim]:
     tree = ast.parse(source)
     for requirement in ids_in(ast.get_docstring(tree) or ""):
         yield Claim(requirement, file, "")
-    lines = source.splitlines()
+    comments = [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT]
     for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith("test_"):
             continue
-        body = lines[node.lineno - 1 : node.end_lineno]
-        comments = "\n".join(line.partition("#")[2] for line in body)
-        for requirement in ids_in(f"{ast.get_docstring(node) or ''}\n{comments}"):
+        last = node.end_lineno or node.lineno
+        within = "\n".join(token.string for token in comments if node.lineno <= token.start[0] <= last)
+        for requirement in ids_in(f"{ast.get_docstring(node) or ''}\n{within}"):
             yield Claim(requirement, file, node.name)
 
 
@@ -111,29 +127,73 @@ def all_claims(root: Path) -> list[Claim]:
     return claims
 
 
-def page(claims: Iterable[Claim]) -> str:
+def read_notes(text: str) -> dict[str, Note]:
+    """Requirement -> note, in the order of the file. ValueError names what is no note."""
+    notes = {}
+    document: dict[str, Any] = tomllib.loads(text)
+    for requirement, entry in document.items():
+        if ids_in(requirement) != [requirement]:
+            raise ValueError(f"{requirement} is no requirement's id")
+        unknown = sorted(set(entry) - set(Note._fields))
+        if unknown or not all(isinstance(value, str) and value for value in entry.values()) or not entry.get("title"):
+            raise ValueError(
+                f"{requirement}: want title, and deviates or not_offered, as texts" + "".join(f"; got {key}" for key in unknown)
+            )
+        notes[requirement] = Note(**entry)
+    return notes
+
+
+def problems(claims: Iterable[Claim], notes: Mapping[str, Note]) -> list[str]:
+    """Where claims and notes do not give each requirement exactly one status."""
+    tested = {claim.requirement: claim for claim in claims}
+    found = [
+        f"{requirement} is named by {claim.file}, but is no requirement of {NOTES}"
+        for requirement, claim in sorted(tested.items())
+        if requirement not in notes
+    ]
+    for requirement, note in notes.items():
+        if note.deviates and note.not_offered:
+            found.append(f"{requirement} has both deviates and not_offered")
+        if note.not_offered and requirement in tested:
+            found.append(f"{requirement} is not offered, yet {tested[requirement].file} tests it: write deviates, or nothing")
+        if not (note.deviates or note.not_offered or requirement in tested):
+            found.append(f"{requirement}: no test names it, and {NOTES} says neither deviates nor not_offered")
+    return found
+
+
+def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
     """The page: one table per document, one line per requirement; a test of a file that claims it as a whole is not repeated."""
     tested: dict[str, dict[str, list[str]]] = {}
     for claim in claims:
         tests = tested.setdefault(claim.requirement, {}).setdefault(claim.file, [])
         if claim.test not in tests:
             tests.append(claim.test)
+    status = {requirement: _status(note) for requirement, note in notes.items()}
+    numbers = {word: list(status.values()).count(word) for word in ("tested", "deviates", "not offered")}
     text = [
         "<!-- SPDX-License-Identifier: Apache-2.0 -->",
-        "<!-- Written by `make docs` from the tests; do not edit. -->",
+        f"<!-- Written by `make docs` from the tests and {NOTES.name}; do not edit. -->",
         "# Conformance",
         "",
-        f"Which test checks which requirement: {len(tested)} requirements are named by tests.",
+        f"{len(notes)} requirements: {numbers['tested']} are tested, {numbers['deviates']} are met with a deviation, and"
+        f" {numbers['not offered']} are not offered in this version.",
         "A number is the project's own count within the document; a test claims it by naming it.",
+        f"Deviations, and what is not offered, are written down in [{NOTES.name}]({NOTES.name}).",
     ]
     for prefix, document in DOCUMENTS.items():
-        requirements = sorted(r for r in tested if r.startswith(f"{prefix}-"))
+        requirements = sorted(r for r in notes if r.startswith(f"{prefix}-"))
         if requirements:
-            text += ["", f"## {document}", "", "| requirement | tested by |", "|---|---|"]
+            text += ["", f"## {document}", "", "| requirement | status | tested by, or why |", "|---|---|---|"]
         for requirement in requirements:
-            lines = [f"`{file}`" + _names(tests) for file, tests in sorted(tested[requirement].items())]
-            text.append(f"| {requirement} | {'<br>'.join(lines)} |")
+            note = notes[requirement]
+            lines = [reason for reason in (note.deviates, note.not_offered) if reason]
+            lines += [f"`{file}`" + _names(tests) for file, tests in sorted(tested.get(requirement, {}).items())]
+            text.append(f"| {requirement}: {note.title} | {status[requirement]} | {'<br>'.join(lines)} |")
     return "\n".join(text) + "\n"
+
+
+def _status(note: Note) -> str:
+    return "not offered" if note.not_offered else "deviates" if note.deviates else "tested"
 
 
 def _names(tests: list[str]) -> str:
@@ -142,12 +202,21 @@ def _names(tests: list[str]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    wanted = page(all_claims(ROOT))
+    claims = all_claims(ROOT)
+    try:
+        notes = read_notes((ROOT / NOTES).read_text())
+        wrong = problems(claims, notes)
+    except ValueError as error:
+        notes, wrong = {}, [f"{NOTES}: {error}"]
+    if wrong:
+        print(*wrong, sep="\n", file=sys.stderr)
+        return 1
+    wanted = page(claims, notes)
     path = ROOT / PAGE
     if "--check" in arguments:
         if path.exists() and path.read_text() == wanted:
             return 0
-        print(f"{PAGE} is not up to date with the tests: run `make docs` and commit it", file=sys.stderr)
+        print(f"{PAGE} is not up to date with tests and notes: run `make docs` and commit it", file=sys.stderr)
         return 1
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(wanted)

@@ -140,6 +140,7 @@ TEST_CASE("a frame with a number that was never to be sent is corrupted, even if
     CHECK(damage_of(rig.got()) == Damage{.corrupted = 1});
 }
 
+// R2544-05
 TEST_CASE("frames of a wrong length, of another trial and of the other direction are told apart") {
     Rig6 rig{{.frame_size = 128}};
     rig.left.on_the_wire = [&](MemoryPort::Frame& f) {

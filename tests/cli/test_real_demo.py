@@ -21,7 +21,7 @@ GUARD_S = 240
 
 
 def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
-    """SEED-02, SEED-05: one address pair first, then all addresses, both IP versions; each trial has its verdict, in the file too."""
+    """SEED-01, SEED-02, SEED-05: one address pair first, then all addresses, both IP versions; each trial is stored with its verdict."""
     run = tmp_path / "demo.evenhand"
     done = subprocess.run(
         [*EVENHAND, "demo", "--dut", "linux", "--quick", "--json", "--run", str(run)],

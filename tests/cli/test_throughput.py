@@ -36,6 +36,14 @@ def test_a_search_is_found_shown_and_stored(evenhand: Run, engine_playing: Play,
     assert stored.finished_at is not None
 
 
+def test_both_directions_send_unless_one_way(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """R5180-13, R2544-15: the default is both directions at the same rate."""
+    engine_playing("simulated-640000")
+    document = evenhand("throughput", testbed, *QUICK, "--json", "--no-run").json
+    assert document["directions"] == ["forward", "reverse"]
+    assert all(list(t["result"]["directions"]) == ["forward", "reverse"] for t in document["trials"])
+
+
 def test_json_is_one_document_and_progress_goes_to_stderr(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
     engine_playing("simulated-640000")
     ended = evenhand("throughput", testbed, *QUICK, "--json", "--loss-ratio", "0.5%", "--one-way")

@@ -141,7 +141,7 @@ def test_defaults_of_a_search_are_those_of_the_code() -> None:
 @pytest.mark.wire
 @pytest.mark.parametrize(("plan", "column", "size"), [("gateway-v4", 0, 64), ("gateway-v6", 1, 84)])
 def test_frame_page_has_the_offsets_of_a_real_frame(run: Run, plan: str, column: int, size: int) -> None:
-    """R2544-31, R2544-33, R5180-10."""
+    """R2544-31, R2544-33, R5180-10, R8219-08."""
     frame = json.loads(run(f"evenhand plan frames {plan} --count 1 --first 5 --frame-size {size + 4} --format jsonl").stdout)
     octets = bytes.fromhex(frame["octets"])
     rows = {row[2]: row for row in table_rows("docs/reference/frame.md", "IPv4")}

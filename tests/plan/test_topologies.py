@@ -86,7 +86,7 @@ def test_ipv6_networks_have_their_number_in_bits_56_to_63(name: str) -> None:
     ],
 )
 def test_spot_values(name: str, side: str, host: int, network: int, address: str) -> None:
-    """SEED-11, SEED-12, SEED-13, SEED-15, SEED-32."""
+    """SEED-11, SEED-12, SEED-13, SEED-15, SEED-32; IPv6 in the form of RFC 5952 (R5180-18)."""
     hosts: HostRange = getattr(make_plan(name), side).hosts
     assert str(hosts.address(host, network)) == address
     assert hosts.find(ip(address)) == (host, network)

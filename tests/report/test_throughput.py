@@ -60,7 +60,7 @@ def as_search_trials(results: list[TrialResult], *, is_full_length: bool = False
 
 
 def test_the_summary_has_the_four_items_and_says_per_direction() -> None:
-    """R2544-23: measured rate, frame size, theoretical limit, protocol. R2544-15: per direction, and the total apart."""
+    """R2544-23: measured rate, frame size, theoretical limit, protocol. R2544-15, MLR-02: per direction, and the total apart."""
     result = found()
     assert result.throughput_fps is not None
     line = summary_lines(result, PROFILE)[0]

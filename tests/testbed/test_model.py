@@ -55,7 +55,7 @@ def test_the_slower_port_gives_the_theoretical_limit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [GOOD.replace("isolated_test_environment = true", ""), GOOD.replace("true", "false")])
 def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> None:
-    """SEED-80."""
+    """SEED-80, R5180-19: routers forward the benchmarking blocks, so only isolation keeps the traffic in the lab."""
     with pytest.raises(RequestError, match="isolated test environment") as caught:
         read_testbed(write(tmp_path, text))
     assert "isolated_test_environment = true" in caught.value.next_step

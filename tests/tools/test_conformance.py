@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from tools import conformance
-from tools.conformance import Claim
+from tools.conformance import Claim, Note
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_python_claims_come_from_docstrings_and_comments_of_tests() -> None:
         """Station 8: MLR-12."""
         def test_one() -> None:
             """A load that lost frames is never the result (R2544-21)."""
-            assert 1  # SEED-80
+            assert "# SEED-98 is no comment"  # SEED-80
         def helper() -> None:
             """SEED-99 is no claim of a helper."""
         class TestTwo:
@@ -74,6 +74,52 @@ def test_cpp_claims_come_from_the_head_and_from_comments_at_a_case() -> None:
 
 
 def test_a_requirement_has_one_line_whatever_the_number_of_tests() -> None:
-    text = conformance.page([Claim("SEED-13", "b.py", "test_b"), Claim("SEED-13", "a.cpp", ""), Claim("SEED-13", "b.py", "test_c")])
-    assert "| SEED-13 | `a.cpp`<br>`b.py`: test_b; test_c |" in text
+    claims = [Claim("SEED-13", "b.py", "test_b"), Claim("SEED-13", "a.cpp", ""), Claim("SEED-13", "b.py", "test_c")]
+    text = conformance.page(claims, {"SEED-13": Note("gateways")})
+    assert "| SEED-13: gateways | tested | `a.cpp`<br>`b.py`: test_b; test_c |" in text
     assert text.count("SEED-13") == 1
+
+
+def test_the_page_tells_deviations_beside_their_tests_and_what_is_not_offered() -> None:
+    notes = {
+        "R2544-17": Note("bursts", not_offered="frames are evenly spaced"),
+        "R2544-18": Note("waits", deviates="they can be shortened"),
+    }
+    text = conformance.page([Claim("R2544-18", "a.py", "test_a")], notes)
+    assert "| R2544-17: bursts | not offered | frames are evenly spaced |" in text
+    assert "| R2544-18: waits | deviates | they can be shortened<br>`a.py`: test_a |" in text
+    assert "2 requirements: 0 are tested, 1 are met with a deviation, and 1 are not offered" in text
+
+
+@pytest.mark.parametrize(
+    ("note", "is_tested", "problem"),
+    [
+        (Note("t"), True, None),
+        (Note("t", deviates="d"), True, None),
+        (Note("t", deviates="d"), False, None),
+        (Note("t", not_offered="n"), False, None),
+        (Note("t"), False, "no test names it"),
+        (Note("t", not_offered="n"), True, "yet a.py tests it"),
+        (Note("t", deviates="d", not_offered="n"), False, "both"),
+        (None, True, "is no requirement of"),
+    ],
+)
+def test_each_requirement_has_exactly_one_status(note: Note | None, is_tested: bool, problem: str | None) -> None:
+    """A page that leaves one open, or says two things of it, would claim what nobody checked."""
+    claims = [Claim("MLR-01", "a.py", "test_a")] if is_tested else []
+    found = conformance.problems(claims, {} if note is None else {"MLR-01": note})
+    assert [problem is not None and problem in text for text in found] == ([] if problem is None else [True])
+
+
+@pytest.mark.parametrize(
+    "text", ['[SEED-1]\ntitle = "t"', "[SEED-01]", '[SEED-01]\ntitle = "t"\nnot_ofered = "n"', '[SEED-01]\ntitle = "t"\ndeviates = ""']
+)
+def test_notes_with_a_slip_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="SEED-"):
+        conformance.read_notes(text)
+
+
+def test_tests_and_notes_of_this_checkout_agree() -> None:
+    notes = conformance.read_notes((conformance.ROOT / conformance.NOTES).read_text())
+    assert conformance.problems(conformance.all_claims(conformance.ROOT), notes) == []
+    assert {requirement.partition("-")[0] for requirement in notes} == set(conformance.DOCUMENTS)

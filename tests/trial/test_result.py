@@ -80,7 +80,7 @@ def test_a_bad_verdict_needs_a_reason(passed: dict[str, Any], verdict: str) -> N
 
 
 def test_loss_is_counted_over_all_directions_and_rate_per_direction() -> None:
-    """R2544-15: rates are per direction; RFC 9971: the loss ratio is over all directions."""
+    """R2544-15: rates are per direction; R2544-26, MLR-03: the loss ratio is over all directions."""
     result = SimulatedMeasurer(limit_fps=900).measure(10, 1000)
     assert result.verdict is Verdict.FAIL
     assert result.lost_frames == 2000

@@ -25,7 +25,7 @@ BOTH_PLANS = pytest.mark.parametrize(
 
 @BOTH_PLANS
 def test_a_cable_brings_every_frame_in_order(plan: AddressPlan, tmp_path: Path) -> None:
-    """R2544-06: nothing is lost, doubled, late, out of order or damaged between two joined ports; and the result can be read."""
+    """R2544-01, R2544-06: nothing is lost, doubled, late, out of order or damaged between two joined ports; and the result can be read."""
     with engine() as session:
         open_ports(session, plan, *memif_cable(tmp_path))
         document = run_trial(session)
@@ -45,7 +45,7 @@ def test_a_cable_brings_every_frame_in_order(plan: AddressPlan, tmp_path: Path) 
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 @pytest.mark.parametrize("size", [0, 128, 1024, 1518])
 def test_every_frame_size_passes_the_cable(plan: AddressPlan, size: int, tmp_path: Path) -> None:
-    """R2544-04, R5180-10: from the smallest to 1518 octets."""
+    """R2544-04, R5180-09, R5180-10: from the smallest to 1518 octets."""
     with engine() as session:
         open_ports(session, plan, *memif_cable(tmp_path), frame_size=max(size, plan.smallest_frame_size))
         document = run_trial(session, rate_fps=5_000, duration_s=0.2)
@@ -87,7 +87,7 @@ def test_two_cores_share_the_ports(tmp_path: Path) -> None:
 
 
 def test_a_port_into_the_void_loses_everything() -> None:
-    """Loss is a result, never an error: FAIL with loss ratio 1."""
+    """R2544-26: loss is a result, never an error: FAIL with loss ratio 1."""
     with engine() as session:
         open_ports(session, gateway_v4(), "net_null0,no-rx=1", "net_null1,no-rx=1")
         document = run_trial(session)
@@ -100,7 +100,7 @@ def test_a_port_into_the_void_loses_everything() -> None:
 
 
 def test_frames_out_of_nothing_are_no_test_frames() -> None:
-    """R2544-40: net_null receives buffers with old contents; without the trial's number in a valid frame none of them counts."""
+    """R2544-05, R2544-40: net_null receives buffers with old contents; without the trial's number in a valid frame none of them counts."""
     with engine() as session:
         open_ports(session, gateway_v4(), "net_null0", "net_null1")
         document = run_trial(session, duration_s=0.1)
@@ -141,7 +141,7 @@ def test_progress_is_told_while_a_trial_runs(tmp_path: Path) -> None:
 
 
 def test_waits_are_kept_and_short_ones_told(tmp_path: Path) -> None:
-    """R2544-18, R2544-20: the phases stand in order with their waits; shorter ones are deviations."""
+    """R2544-14, R2544-18, R2544-20: the phases stand in order with their waits; shorter ones are deviations."""
     with engine() as session:
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
         document = run_trial(
