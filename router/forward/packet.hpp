@@ -42,7 +42,7 @@ constexpr std::size_t ipv6_octets = 40;
     std::byte* const ip = frame + frame::ethernet_octets;
     const std::size_t room = octets - frame::ethernet_octets;
     if (room < least_ipv4_octets) return packet;
-    const std::size_t header = 4U * (octet(ip) & 0xFU);
+    const std::size_t header = std::size_t{4} * (octet(ip) & 0xFU);
     const std::size_t total = frame::big(frame::load<std::uint16_t>(ip + 2));
     if (octet(ip) >> 4U != 4 || header < least_ipv4_octets || header > room || total < header || total > room) return packet;
     if (frame::fold(frame::sum_octets(ip, header)) != 0xFFFF) return packet;

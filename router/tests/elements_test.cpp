@@ -218,12 +218,14 @@ TEST_CASE("what is put into the calendar comes out at its time, once, and in ord
             RC_ASSERT(calendar.add({e, put[e]}, last[e]));
             due[{e, put[e]++}] = last[e];
             now += *rc::gen::inRange<Ticks>(0, horizon / 100 + 2);
-            calendar.advance(now, [&](const auto& item, Ticks departure) {
+            std::vector<std::pair<std::pair<std::size_t, int>, Ticks>> left;
+            calendar.advance(now, [&](const auto& item, Ticks departure) { left.emplace_back(item, departure); });
+            for (const auto& [item, departure] : left) {
                 RC_ASSERT(due.at(item) == departure);
                 RC_ASSERT(departure <= now);
                 RC_ASSERT(item.second == taken[item.first]++);
                 due.erase(item);
-            });
+            }
             for (const auto& [item, departure] : due) RC_ASSERT(departure > now);
         }
         calendar.advance(now + 2 * horizon, [&](const auto& item, Ticks) { due.erase(item); });

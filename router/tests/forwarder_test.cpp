@@ -149,13 +149,13 @@ ElementModel model_of(std::size_t count, double rate_fps, std::size_t queue_fram
 
 TEST_CASE_TEMPLATE("a frame goes on with one hop less, other MACs and right checksums", Version, std::integral_constant<IpVersion, IpVersion::v4>,
                    std::integral_constant<IpVersion, IpVersion::v6>) {
-    constexpr IpVersion V = Version::value;
+    constexpr IpVersion version = Version::value;
     Bench bench;
     bench.introduce();
-    const auto plan = V == IpVersion::v4 ? tests::gateway_v4() : tests::gateway_v6();
+    const auto plan = version == IpVersion::v4 ? tests::gateway_v4() : tests::gateway_v6();
     for (const auto direction : {plan::Direction::forward, plan::Direction::reverse}) {
         const unsigned in = direction == plan::Direction::forward ? 0 : 1;
-        const auto sent = test_frames<V>(plan, direction, 2000);
+        const auto sent = test_frames<version>(plan, direction, 2000);
         for (const auto& f : sent) bench.send(in, f);
         bench.run(20 * us);
         const auto came = bench.take_test_frames(1 - in);
@@ -165,9 +165,9 @@ TEST_CASE_TEMPLATE("a frame goes on with one hop less, other MACs and right chec
             const auto& to = in == 0 ? right_tester : left_tester;
             const auto& from = in == 0 ? right_dut : left_dut;
             for (std::size_t j = 0; j < 6; ++j) expected[j] = static_cast<std::byte>(to[j]), expected[6 + j] = static_cast<std::byte>(from[j]);
-            const std::size_t hops = V == IpVersion::v4 ? 22 : 21;
+            const std::size_t hops = version == IpVersion::v4 ? 22 : 21;
             expected[hops] = std::byte{9};  // R2544-40
-            if constexpr (V == IpVersion::v4) {
+            if constexpr (version == IpVersion::v4) {
                 expected[24] = expected[25] = std::byte{0};
                 const auto sum = static_cast<std::uint16_t>(~tests::slow_sum(std::span{expected}.subspan(14, 20)));
                 expected[24] = static_cast<std::byte>(sum >> 8U);
