@@ -338,20 +338,28 @@ TEST_CASE("nothing that comes breaks the router, and each frame is accounted for
     Bench bench{model_of(4, 50e6, 64, HashType::addresses_and_ports)};
     bench.introduce();
     std::mt19937_64 random{20261121};
-    std::vector<tests::Octets> seeds = test_frames<IpVersion::v4>(tests::gateway_v4(), plan::Direction::forward, 8);
-    for (auto& f : test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::forward, 8, 128)) seeds.push_back(f);
-    seeds.push_back(Bench::question(false, left_tester, "10.0.0.2", "10.0.0.1"));
-    seeds.push_back(Bench::question(true, left_tester, "2001:2:0:1000::2", "2001:2:0:1000::1"));
+    // Of both directions alike: a port in memory gets back the buffers of what it sends, not of what it received.
+    std::array<std::vector<tests::Octets>, 2> seeds;
+    for (const auto direction : {plan::Direction::forward, plan::Direction::reverse}) {
+        auto& of_side = seeds[direction == plan::Direction::forward ? 0 : 1];
+        of_side = test_frames<IpVersion::v4>(tests::gateway_v4(), direction, 8);
+        for (auto& f : test_frames<IpVersion::v6>(tests::gateway_v6(), direction, 8, 128)) of_side.push_back(f);
+    }
+    seeds[0].push_back(Bench::question(false, left_tester, "10.0.0.2", "10.0.0.1"));
+    seeds[0].push_back(Bench::question(true, left_tester, "2001:2:0:1000::2", "2001:2:0:1000::1"));
+    seeds[1].push_back(Bench::question(false, right_tester, "10.0.1.2", "10.0.1.1"));
+    seeds[1].push_back(Bench::question(true, right_tester, "2001:2:0:9000::2", "2001:2:0:9000::1"));
     std::uint64_t sent = 4;  // the introductions
     for (std::size_t i = 0; i < rounds; ++i) {
         tests::Octets f;
-        if (i % 8 == 0) {
+        if (i / 2 % 4 == 0) {
             f.resize(random() % 200);
             for (auto& octet : f) octet = static_cast<std::byte>(random());
             constexpr std::array<std::uint16_t, 4> types{0x0800, 0x86DD, 0x0806, 0x8100};
-            if (f.size() >= 14 && i % 16 == 0) frame::store(f.data() + 12, frame::big(types[random() % types.size()]));
+            if (f.size() >= 14 && i / 2 % 8 == 0) frame::store(f.data() + 12, frame::big(types[random() % types.size()]));
         } else {
-            f = seeds[random() % seeds.size()];
+            const auto& of_side = seeds[i % 2];
+            f = of_side[random() % of_side.size()];
             for (auto n = 1 + random() % 4; n-- > 0;) f[random() % f.size()] ^= static_cast<std::byte>(1U << random() % 8);
             if (i % 5 == 0) f.resize(random() % (f.size() + 1));
         }
