@@ -55,5 +55,9 @@ def demo(
             raise RequestError("the demo on the kernel's router writes no page", where="--html", next_step="Leave it out.")
         linux_demo(quick=quick, seed=seed, run=run, engine=engine, json_output=json_output)
         return
+    if html is not None and not html.parent.is_dir():
+        raise RequestError(
+            f"{html} cannot be written: there is no folder {html.parent}", where="--html", next_step="Name a file in a folder that exists."
+        )
     page = html or (None if run is None else run.with_suffix(".html"))
     reference_demo(plan, quick=quick, seed=seed, run=run, page=page, engine=engine, json_output=json_output)

@@ -87,23 +87,23 @@ def reference_demo(
         store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say(
-            f"Demo: a router of {ELEMENTS} processing elements inside this machine. It takes {'one' if quick else 'two'} minutes; no frame"
-            " leaves the machine.",
+            f"Demo: a router of {ELEMENTS} processing elements inside this machine. It takes about {'a minute' if quick else 'two minutes'}."
+            " No frame leaves the machine. Trials that end INVALID are the tester's own, and are repeated.",
             style="bold",
         )
         for index, case in enumerate(CASES):
             progress.later_s = sum(later.expected_s for later in CASES[index + 1 :])
             plan = make_plan(plan_name, case.hosts)
             cases.append(_measure(case, plan, goal, number=index + 1, seed=seed, engine=engine, store=store, progress=progress))
-    if page is not None:
-        write_bias_page(cases, page, host=read_host_facts(), versions=read_versions())
     if json_output:
+        _write_page(cases, page)
         write_json(_document(cases, run, page))
         return
     console = out()
     console.print(bias_picture(cases))
     for line in bias_lines(cases):
         console.print(line, markup=False)
+    _write_page(cases, page)
     for file, what in ((run, "Every trial is stored in"), (page, "The page with the picture:")):
         if file is not None:
             console.print(f"{what} {file}", markup=False)
@@ -132,6 +132,11 @@ def _measure(
             store=store, progress=progress, limits=DEMO_LIMITS,
         )  # fmt: skip
         return BiasCase(profile=profile, prediction=prediction, result=result, counters=router.counters())
+
+
+def _write_page(cases: list[BiasCase], page: Path | None) -> None:
+    if page is not None:
+        write_bias_page(cases, page, host=read_host_facts(), versions=read_versions())
 
 
 def _hosts(plan: AddressPlan) -> str:

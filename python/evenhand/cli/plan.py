@@ -177,7 +177,7 @@ def _frames_table(drawn: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("sequence", "source", "port", "destination", "port"):
         table.add_column(title, justify="right" if title in ("sequence", "port") else "left", no_wrap=True)
-    table.add_column("octets without FCS", overflow="ellipsis", no_wrap=True)
+    table.add_column("octets without FCS", overflow="fold")  # addresses and ports are never cut
     for frame in drawn:
         table.add_row(
             str(frame["sequence"]), frame["source"], str(frame["source_port"]), frame["destination"], str(frame["destination_port"]),
