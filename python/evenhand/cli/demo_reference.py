@@ -87,8 +87,9 @@ def reference_demo(
         store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say(
-            f"Demo: a router of {ELEMENTS} processing elements inside this machine. It takes about {'a minute' if quick else 'two minutes'}."
-            " No frame leaves the machine. Trials that end INVALID are the tester's own, and are repeated.",
+            f"Demo: a router of {ELEMENTS} processing elements inside this machine. It takes"
+            f" {'a minute' if quick else 'two minutes'}. No frame leaves the machine. Trials that end INVALID are the tester's own, and are"
+            " repeated.",
             style="bold",
         )
         for index, case in enumerate(CASES):
