@@ -93,7 +93,7 @@ std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction dire
 }
 
 FlowCounts::FlowCounts(const std::vector<Field>& fields, std::uint64_t frames) {
-    const auto side = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(frames / least_expected)));
+    const auto side = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(frames) / static_cast<double>(least_expected)));
     for (const auto& field : fields) {
         Column column{.field = field, .values = std::vector<std::uint32_t>(batch + 1), .cells = std::vector<std::uint32_t>(batch + 1), .hits = {}};
         column.cell_count = std::min({field.range.count, coarse_side, std::max(side, 1U)});

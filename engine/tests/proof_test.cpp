@@ -182,7 +182,7 @@ TEST_CASE("statistics of flows that can be reckoned by hand") {
     }
     SUBCASE("a pair over the seam of two batches is counted") {
         // Only one frame in 4,096 is another one: its successor begins the next batch.
-        const auto r = prove_by_hand(p, 5 * 4096, {[](std::uint64_t k) { return std::array<std::uint64_t, 4>{k % 4096 == 4095 ? 2U : 1U, 1 + k % 2, 1, 1}; }});
+        const auto r = prove_by_hand(p, std::uint64_t{5} * 4096, {[](std::uint64_t k) { return std::array<std::uint64_t, 4>{k % 4096 == 4095 ? 2U : 1U, 1 + k % 2, 1, 1}; }});
         CHECK(r.fields[0].serial->coverage->occurred == 3);  // 1 1, 1 2, 2 1
         CHECK(r.fields[0].serial->correlation->value == doctest::Approx(-1.0 / 4096).epsilon(0.1));
     }
