@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from evenhand.report import VERDICT_STYLES, describe_load
+from evenhand.report import VERDICT_STYLES, describe_load, learning_status
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
-from evenhand.trial import TrialResult
+from evenhand.trial import LearningProgress, TrialResult
 from evenhand.units import format_duration, format_rate, format_ratio
 
 
@@ -58,6 +58,11 @@ class ProgressDisplay:
     def on_engine_event(self, event: dict[str, Any]) -> None:
         """A progress document of the engine (contract/reply.schema.json)."""
         self._phase = f"{event.get('phase', '')} {event.get('elapsed_s', 0):.1f}/{event.get('total_s', 0):.1f} s"
+        self._refresh()
+
+    def on_learning(self, progress: LearningProgress) -> None:
+        """How many hosts the DUT reaches by now; see `learn`."""
+        self._status = learning_status(progress.reachable, progress.hosts, progress.round)
         self._refresh()
 
     def on_single_trial(self, what: str, result: TrialResult) -> None:

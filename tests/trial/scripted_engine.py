@@ -31,10 +31,13 @@ def simulate(limit_fps: float, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer_of(name: str, part: str, by_response: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The golden reply; in a simulation the ports of `open` know no line rate."""
+    """The golden reply; in a simulation the ports of `open` know no line rate, and learning reaches everybody."""
     reply = by_response[name]
     if name == "open" and part.startswith("simulated-"):
         return {**reply, "right": reply["left"]}
+    if name == "learn" and part.startswith("simulated-"):
+        reached = {**reply["right"], "reachable": reply["right"]["hosts"], "unreachable": []}
+        return {**reply, "left": reached}
     return reply
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import JsonOption, out, read_plan, write_json
+from evenhand.cli.common import HostsOption, JsonOption, NetworksOption, out, read_plan, write_json
 from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up
 
 app = typer.Typer(help="Set up a router inside this machine, without hardware.", no_args_is_help=True)
@@ -27,11 +27,13 @@ KindArgument = Annotated[LabKind, typer.Argument(metavar="linux", help="The lab.
 def up(
     kind: KindArgument,
     plan: Annotated[str, typer.Option("--plan", metavar="NAME", help="The address plan that the DUT is set up for.")] = "gateway-v4",
+    hosts: HostsOption = None,
+    networks: NetworksOption = None,
     dut_cpu: Annotated[int | None, typer.Option("--dut-cpu", min=0, help="CPU of the DUT; default: the first.")] = None,
     json_output: JsonOption = False,
 ) -> None:
     """Set up the Linux lab (root): a namespace that routes, and two ports for the tester."""
-    lab = lab_up(read_plan(plan, None), name=str(kind), dut_cpu=dut_cpu)
+    lab = lab_up(read_plan(plan, hosts, networks), name=str(kind), dut_cpu=dut_cpu)
     _show(lab, str(kind), json_output=json_output)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.lab import LinuxLab, lab_status
-from evenhand.plan import AddressPlan, Direction
+from evenhand.plan import AddressPlan, Direction, HostMacs
 from evenhand.reference import ReferenceRouter
 from evenhand.report import Profile
 from evenhand.testbed import Testbed, check_device, check_rate, make_testbed, read_host_network, read_testbed
@@ -105,21 +105,28 @@ def make_reference_setup(router: ReferenceRouter) -> Setup:
 
 @contextmanager
 def open_tester(
-    setup: Setup, plan: AddressPlan, *, frame_size: int, seed: int, directions: tuple[Direction, ...], engine: Path | None
+    setup: Setup,
+    plan: AddressPlan,
+    *,
+    frame_size: int,
+    seed: int,
+    directions: tuple[Direction, ...],
+    engine: Path | None,
+    host_macs: HostMacs = "port",
 ) -> Iterator[OpenTester]:
     """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it ends."""
     with ExitStack() as stack:
         session = stack.enter_context(EngineSession(setup.engine_command(engine)))
         request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
         stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
-        opened = session.request("open", **request)
+        opened = session.request("open", **request, host_macs=host_macs)
         resolved = session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S)
         rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
         known = [rate for rate in rates if rate is not None]
         line_rate_bps = min(known) if known else None
         profile = Profile(
             plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
-            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size),
+            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size), host_macs=host_macs,
         )  # fmt: skip
         yield OpenTester(session=session, profile=profile, opened=opened, resolved=resolved)
 

@@ -37,9 +37,20 @@ from evenhand.cli.common import (
     warn_about,
     write_json,
 )
+from evenhand.cli.learning import (
+    ALL_HOSTS_FIRST,
+    AllowUnreachableOption,
+    HostMacSet,
+    HostMacsOption,
+    LearningChoice,
+    NoLearningOption,
+    check_host_macs,
+    learn_first,
+    setup_details,
+)
 from evenhand.cli.setup import Setup, choose_maximum, engine_versions, open_tester, read_setup
 from evenhand.cli.waits import LearningWait, ResidualWait, RestabilizeWait, RoutingWait, WaitSet, WaitsOption, read_waits
-from evenhand.plan import AddressPlan, Direction
+from evenhand.plan import AddressPlan, Direction, HostMacs
 from evenhand.progress import ProgressDisplay
 from evenhand.report import Profile, summary_lines, throughput_document, trials_table
 from evenhand.search import SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
@@ -75,6 +86,9 @@ def throughput(
     ] = 0,
     loss_ratio: LossRatioOption = "0",
     one_way: OneWayOption = False,
+    host_macs: HostMacsOption = HostMacSet.PORT,
+    no_learning: NoLearningOption = False,
+    allow_unreachable: AllowUnreachableOption = False,
     seed: SeedOption = DEFAULT_SEED,
     waits: WaitsOption = WaitSet.RFC,
     wait_after_routing: RoutingWait = None,
@@ -89,6 +103,7 @@ def throughput(
     """Find the throughput by binary search (RFC 2544 section 26.1); loads are per direction."""
     address_plan = read_plan(plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
     warn_about(address_plan)
+    check_host_macs(host_macs, address_plan)
     size, note = choose_frame_size(address_plan, frame_size)
     maximum_fps = None if maximum_rate is None else parse_rate(maximum_rate, where="--maximum-rate")
     chosen_waits = read_waits(
@@ -111,7 +126,8 @@ def throughput(
             progress.say(note)
         result, profile = measure_throughput(
             setup, address_plan, name="throughput", size=size, seed=seed, directions=directions, goal=goal, maximum_fps=maximum_fps,
-            waits=chosen_waits, engine=engine, store=store, progress=progress,
+            waits=chosen_waits, engine=engine, store=store, progress=progress, host_macs=host_macs.value,
+            learning=LearningChoice(is_skipped=no_learning, allows_unreachable=allow_unreachable),
         )  # fmt: skip
     if json_output:
         write_json({"command": "throughput", "run": None if run is None else str(run), **throughput_document(result, profile)})
@@ -162,14 +178,19 @@ def measure_throughput(
     store: RunStore | None,
     progress: ProgressDisplay,
     limits: Limits | None = None,
+    host_macs: HostMacs = "port",
+    learning: LearningChoice = ALL_HOSTS_FIRST,
 ) -> tuple[ThroughputResult, Profile]:
     """One search with an engine of its own; each trial is stored before the next begins (D11)."""
-    with open_tester(setup, plan, frame_size=size, seed=seed, directions=directions, engine=engine) as tester, ExitStack() as stack:
+    with ExitStack() as stack:
+        opened = open_tester(setup, plan, frame_size=size, seed=seed, directions=directions, engine=engine, host_macs=host_macs)
+        tester = stack.enter_context(opened)
         goal = replace(goal, max_fps=choose_maximum(maximum_fps, tester.profile, where="--maximum-rate"))
+        tester = learn_first(tester, choice=learning, progress=progress)
         writer = None
         if store is not None:
             store.add_versions(engine_versions(tester.session))
-            details = {**setup.to_document(), "opened": tester.opened, "resolved": tester.resolved, "waits": waits.to_contract()}
+            details = setup_details(setup, tester, waits)
             writer = stack.enter_context(
                 store.search(name, kind="throughput", plan=plan.to_contract(), frame_size=size, seed=seed, setup=details, goal=goal)
             )

@@ -33,6 +33,16 @@ from evenhand.cli.common import (
     warn_about,
     write_json,
 )
+from evenhand.cli.learning import (
+    AllowUnreachableOption,
+    HostMacSet,
+    HostMacsOption,
+    LearningChoice,
+    NoLearningOption,
+    check_host_macs,
+    learn_first,
+    setup_details,
+)
 from evenhand.cli.setup import choose_maximum, engine_versions, open_tester, read_setup
 from evenhand.cli.waits import LearningWait, ResidualWait, RestabilizeWait, RoutingWait, WaitSet, WaitsOption, read_waits
 from evenhand.errors import RequestError
@@ -60,6 +70,9 @@ def trial(
     frame_size: FrameSizeOption = None,
     loss_ratio: LossRatioOption = "0",
     one_way: OneWayOption = False,
+    host_macs: HostMacsOption = HostMacSet.PORT,
+    no_learning: NoLearningOption = False,
+    allow_unreachable: AllowUnreachableOption = False,
     seed: SeedOption = DEFAULT_SEED,
     waits: WaitsOption = WaitSet.RFC,
     wait_after_routing: RoutingWait = None,
@@ -75,6 +88,7 @@ def trial(
     """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code 0."""
     address_plan = read_plan(plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
     warn_about(address_plan)
+    check_host_macs(host_macs, address_plan)
     size, note = choose_frame_size(address_plan, frame_size)
     rate_fps = parse_rate(rate, where="--rate")
     duration_s = parse_duration(duration, where="--duration")
@@ -92,12 +106,17 @@ def trial(
         progress = stack.enter_context(ProgressDisplay(err()))
         if note is not None:
             progress.say(note)
-        tester = stack.enter_context(open_tester(setup, address_plan, frame_size=size, seed=seed, directions=directions, engine=engine))
+        opened = open_tester(
+            setup, address_plan, frame_size=size, seed=seed, directions=directions, engine=engine, host_macs=host_macs.value
+        )
+        tester = stack.enter_context(opened)
         choose_maximum(rate_fps, tester.profile, where="--rate")
+        choice = LearningChoice(is_skipped=no_learning, allows_unreachable=allow_unreachable)
+        tester = learn_first(tester, choice=choice, progress=progress)
         writer = None
         if store is not None:
             store.add_versions(engine_versions(tester.session))
-            details = {**setup.to_document(), "opened": tester.opened, "resolved": tester.resolved, "waits": chosen_waits.to_contract()}
+            details = setup_details(setup, tester, chosen_waits)
             goal = {"rate_fps": rate_fps, "duration_s": duration_s, "loss_ratio": limits.loss_ratio}
             writer = stack.enter_context(
                 store.search(
@@ -115,6 +134,14 @@ def trial(
             writer.add_result(result, number=1, purpose="single", is_full_length=True)
             writer.finish_with(str(result.verdict))
     if json_output:
-        write_json({"command": "trial", "run": None if run is None else str(run), **tester.profile.to_document(), "trial": result.raw})
+        write_json(
+            {
+                "command": "trial",
+                "run": None if run is None else str(run),
+                **tester.profile.to_document(),
+                "deviations": [{"requirement": d.requirement, "text": d.text} for d in tester.profile.deviations],
+                "trial": result.raw,
+            }
+        )
     else:
-        out().print(trial_report(result))
+        out().print(trial_report(result, tester.profile.deviations))

@@ -6,7 +6,8 @@
                                            forwarding
     ehtr-NAME  ---- veth ----  ehdr-NAME  /
 
-Nothing of it is ever in the host's own namespace. The DUT resolves its neighbours by ARP and ND (SEED-19).
+Nothing of it is ever in the host's own namespace. The DUT resolves its neighbours by ARP and ND (SEED-19,
+SEED-20). The room that many of them need is the one thing that it takes from the whole kernel: see limits.py.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from pyroute2 import IPRoute
 from evenhand.errors import HostError, RequestError
 from evenhand.lab import state
 from evenhand.lab.build import SIDES, LabNames, build, demolish, read_offloads, write_sysctls
+from evenhand.lab.limits import give_back, make_room, read_cache_statistics, read_limits
 from evenhand.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.lab.napi import napi_threads
+from evenhand.lab.neighbors import Neighbor, count_neighbors, read_neighbors
 from evenhand.lab.xdp import is_native_xdp
 from evenhand.plan import AddressPlan, SideName
 
 _RECORD_VERSION = 1
-_NEIGHBOR_STATES = {0x01: "incomplete", 0x02: "reachable", 0x04: "stale", 0x08: "delay", 0x10: "probe", 0x20: "failed", 0x80: "permanent"}
 _RECORDED_SYSCTLS = (
     "net/ipv4/ip_forward",
     "net/ipv4/conf/all/rp_filter",
@@ -40,18 +42,6 @@ _RECORDED_SYSCTLS = (
 )
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbor:
-    """An entry of the DUT's ARP or ND table."""
-
-    address: str
-    mac: str | None
-    """None while the DUT has no answer."""
-    state: str
-    """incomplete, reachable, stale, delay, probe, failed or permanent."""
-    side: SideName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,18 +106,19 @@ class LinuxLab:
         """The DUT's ARP or ND table, as `ip neigh` shows it (SEED-19), ordered by side and address."""
 
         def read() -> list[Neighbor]:
-            found = []
             with IPRoute() as ip:
                 sides = {index: side for side in SIDES for index in ip.link_lookup(ifname=self.dut_interface(side))}
-                for entry in ip.get_neighbours():
-                    side, entry_state = sides.get(entry["ifindex"]), _NEIGHBOR_STATES.get(entry["state"])
-                    # Without a name: multicast groups and the like, which are nobody's neighbours.
-                    if side is not None and entry_state is not None:
-                        address, mac = entry.get_attr("NDA_DST"), entry.get_attr("NDA_LLADDR")
-                        found.append(Neighbor(address=address, mac=mac, state=entry_state, side=side))
-            return sorted(found, key=lambda n: (n.side, n.address))
+            return read_neighbors(sides)
 
         return self._inside_dut("read the DUT's neighbours", read)
+
+    def neighbor_facts(self) -> dict[str, Any]:
+        """Entries by side and state, and what the kernel tells of the table that all namespaces share; recorded only (SEED-07)."""
+        return {
+            "entries": count_neighbors(self.neighbors()),
+            "limits": read_limits(self.ip_version),
+            "cache": read_cache_statistics(self.ip_version),
+        }
 
     def set_forwarding(self, on: bool) -> None:
         """Switch the DUT's forwarding for the plan's IP version; off, a trial must end FAIL."""
@@ -161,7 +152,7 @@ class LinuxLab:
                 "interfaces": interfaces,
             }
 
-        return self._inside_dut("read the DUT's facts", read)
+        return {**self._inside_dut("read the DUT's facts", read), "neighbor_table": self.neighbor_facts()}
 
     def _inside_dut(self, doing: str, work: Callable[[], Result]) -> Result:
         _require_root()
@@ -187,7 +178,7 @@ def lab_up(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None
 
 
 def lab_down(name: str = "linux") -> bool:
-    """Remove the lab of that name; False if nothing was there.
+    """Remove the lab of that name, and what was raised for it; False if nothing was there.
 
     Raises:
         HostError: Not root, another process holds the lab, or the namespaces are not Evenhand's.
@@ -234,6 +225,7 @@ def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None) -> LinuxLab:
     record = {"version": _RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
     state.write_record(name, record)
     try:
+        make_room(name, plan.ip_version, sum(side.dut_neighbors for side in plan.sides))
         build(LabNames(name), plan, cpu)
         state.write_record(name, {**record, "is_complete": True})
     except BaseException:
@@ -255,6 +247,7 @@ def _take_down(name: str) -> bool:
         return False
     with _second_interrupt_waits():
         demolish(names)
+        give_back(name)
         state.remove_record(name)
     return True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is ours: one record and one lock per lab under /run/evenhand/labs.
+"""What is ours: one record and one lock per lab under /run/evenhand/labs, and one file of all labs beside it (limits.py).
 
 The record is written before the first namespace is made and removed after the last one is gone. So whatever a
 killed run leaves behind is known as ours, and what has no record is never touched. The kernel drops the lock of
@@ -50,11 +50,15 @@ def read_record(name: str) -> dict[str, Any] | None:
 
 def write_record(name: str, record: dict[str, Any]) -> None:
     """Write or replace the record in one step."""
-    path = record_path(name)
+    write_file(record_path(name), record)
+
+
+def write_file(path: Path, document: dict[str, Any]) -> None:
+    """Write or replace a file of ours in one step. HostError if that cannot be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".json.new")
-        draft.write_text(json.dumps(record, indent=1) + "\n")
+        draft.write_text(json.dumps(document, indent=1) + "\n")
         draft.replace(path)
     except OSError as error:
         raise HostError(f"cannot write: {error.strerror}", where=str(path), next_step="The lab needs a writable /run.") from error

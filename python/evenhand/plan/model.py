@@ -12,6 +12,8 @@ from evenhand.plan.ranges import HostRange, Interface, Network, UdpRange
 
 SideName = Literal["left", "right"]
 Direction = Literal["forward", "reverse"]
+HostMacs = Literal["port", "pseudorandom"]
+"""MACs of hosts on the link: all that of the tester's port, or one of each host's own, drawn from the seed (R4814-05)."""
 
 BENCHMARKING_BLOCK: dict[tuple[int, SideName], Network] = {
     (4, "left"): ipaddress.ip_network("198.18.0.0/16"),

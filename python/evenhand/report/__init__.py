@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 10, report: tables and documents of results; never runs anything."""
 
+from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.pcap import make_pcap
 from evenhand.report.proof import (
     GENERATOR_NAMES,
@@ -38,6 +39,8 @@ __all__ = [
     "describe_load",
     "fields_table",
     "judge_proof",
+    "learning_lines",
+    "learning_status",
     "make_pcap",
     "pairs_table",
     "proof_lines",

@@ -10,9 +10,10 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.plan import AddressPlan, Direction
+from evenhand.plan import AddressPlan, Direction, HostMacs
+from evenhand.report.learning import learning_deviations
 from evenhand.search import FULL_LENGTH_S, Outcome, SearchTrial, ThroughputGoal, ThroughputResult, describe_outcome
-from evenhand.trial import Deviation, TrialResult, Verdict
+from evenhand.trial import Deviation, LearningResult, TrialResult, Verdict
 from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 
 VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "yellow"}
@@ -30,6 +31,10 @@ class Profile:
     line_rate_bps: float | None = None
     theoretical_fps: int | None = None
     """Maximum theoretical frame rate per direction; None if no line rate is known."""
+    host_macs: HostMacs = "port"
+    """Whose MACs the hosts on the link have (R4814-06)."""
+    learning: LearningResult | None = None
+    """What the DUT learnt before the first trial; None if it was not made to."""
 
     @property
     def protocol(self) -> str:
@@ -42,6 +47,12 @@ class Profile:
             return "1 address pair"
         return f"{format_count(left)} x {format_count(right)} addresses"
 
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Of the whole, beside those of single trials."""
+        sides = [self.plan.right if direction == "forward" else self.plan.left for direction in self.directions]
+        return learning_deviations(self.learning, sum(side.hosts.addresses for side in sides)) if self.plan.is_direct else []
+
     def to_document(self) -> dict[str, Any]:
         return {
             "plan": self.plan.name,
@@ -51,6 +62,8 @@ class Profile:
             "frame_size": self.frame_size,
             "seed": self.seed,
             "directions": list(self.directions),
+            "host_macs": self.host_macs,
+            "learning": None if self.learning is None else self.learning.to_document(),
             "line_rate_bps": self.line_rate_bps,
             "theoretical_fps_per_direction": self.theoretical_fps,
         }
@@ -160,7 +173,7 @@ def describe_limit(profile: Profile) -> str:
 def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[Deviation]:
     """Each deviation once. Short trials within a search are allowed (R2544-20): their duration does not count as one."""
     has_full_length = any(trial.is_full_length for trial in trials)
-    found: dict[tuple[str, str], Deviation] = {}
+    found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
     for trial in trials:
         for deviation in trial.result.deviations:
             if deviation.requirement == "R2544-20" and has_full_length and not trial.is_full_length:

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from evenhand.report.throughput import VERDICT_STYLES
-from evenhand.trial import DirectionResult, TrialResult
+from evenhand.trial import Deviation, DirectionResult, TrialResult
 from evenhand.units import format_count, format_duration, format_ratio
 
 _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
@@ -39,8 +39,8 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
 )
 
 
-def trial_report(result: TrialResult) -> RenderableType:
-    """Verdict, reasons, and all counts of each direction."""
+def trial_report(result: TrialResult, deviations: Sequence[Deviation] = ()) -> RenderableType:
+    """Verdict, reasons, and all counts of each direction; `deviations` are those of the set-up, beside the trial's own."""
     head = Text.assemble(
         f"Trial {result.trial}: ", (str(result.verdict), VERDICT_STYLES[result.verdict]),
         f" at {format_count(result.intended_fps)} fps per direction for {format_duration(result.intended_duration_s)}, "
@@ -62,7 +62,7 @@ def trial_report(result: TrialResult) -> RenderableType:
     lines.append(
         Text(f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by {result.clock_error_ppm:.1f} ppm.")
     )
-    lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in result.deviations]
+    lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in (*deviations, *result.deviations)]
     return Group(*lines)
 
 

@@ -3,7 +3,15 @@
 
 from evenhand.trial.engine_session import EngineSession
 from evenhand.trial.find_engine import find_engine
-from evenhand.trial.learning import LearnedSide, LearningProgress, LearningResult, learn
+from evenhand.trial.learning import (
+    DEFAULT_RATE_FPS,
+    DEFAULT_ROUNDS,
+    DEFAULT_WAIT_S,
+    LearnedSide,
+    LearningProgress,
+    LearningResult,
+    learn,
+)
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict
@@ -11,6 +19,9 @@ from evenhand.trial.simulated import SimulatedMeasurer
 
 __all__ = [
     "CONTRACT",
+    "DEFAULT_RATE_FPS",
+    "DEFAULT_ROUNDS",
+    "DEFAULT_WAIT_S",
     "MAX_PROOF_FRAMES",
     "RFC_WAITS",
     "SHORT_WAITS",

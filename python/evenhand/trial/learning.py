@@ -13,6 +13,9 @@ from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EngineSess
 
 DEFAULT_RATE_FPS = 20_000.0
 """Slow enough for a control plane that resolves every destination, and 65,533 hosts still take seconds."""
+DEFAULT_ROUNDS = 5
+DEFAULT_WAIT_S = 1.0
+"""A DUT asks again for a host after a second."""
 _SIDES: tuple[SideName, ...] = ("left", "right")
 
 
@@ -42,6 +45,10 @@ class LearnedSide:
     questions_answered: int
     """ARP requests or neighbour solicitations of the DUT on this side, meanwhile."""
 
+    @property
+    def unreachable_hosts(self) -> int:
+        return self.hosts - self.reachable
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningResult:
@@ -58,7 +65,24 @@ class LearningResult:
 
     @property
     def unreachable_hosts(self) -> int:
-        return sum(side.hosts - side.reachable for side in self.sides.values())
+        return sum(side.unreachable_hosts for side in self.sides.values())
+
+    def to_document(self) -> dict[str, Any]:
+        """For `--json` and the run file."""
+        return {
+            "is_complete": self.is_complete,
+            "was_stopped": self.was_stopped,
+            "sides": {
+                name: {
+                    "hosts": side.hosts,
+                    "reachable": side.reachable,
+                    "rounds": side.rounds,
+                    "unreachable": list(side.unreachable),
+                    "questions_answered": side.questions_answered,
+                }
+                for name, side in self.sides.items()
+            },
+        }
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> LearningResult:
@@ -77,8 +101,8 @@ def learn(
     session: EngineSession,
     *,
     rate_fps: float = DEFAULT_RATE_FPS,
-    rounds: int = 5,
-    wait_s: float = 1.0,
+    rounds: int = DEFAULT_ROUNDS,
+    wait_s: float = DEFAULT_WAIT_S,
     directions: Sequence[Direction] = ("forward", "reverse"),
     on_progress: ProgressCallback | None = None,
 ) -> LearningResult:

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand learn`: does the DUT reach every host? Measures nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    EngineOption,
+    HostsOption,
+    JsonOption,
+    NetworksOption,
+    OneWayOption,
+    PlanOption,
+    SeedOption,
+    TestbedArgument,
+    err,
+    out,
+    read_plan,
+    warn_about,
+    write_json,
+)
+from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs, check_reachable
+from evenhand.cli.setup import open_tester, read_setup
+from evenhand.errors import RequestError
+from evenhand.plan import Direction
+from evenhand.progress import ProgressDisplay
+from evenhand.report import learning_lines
+from evenhand.trial import DEFAULT_ROUNDS, learn
+from evenhand.units import parse_duration, parse_rate
+
+EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"
+MOST_ROUNDS = 1000
+
+
+def learn_hosts(
+    testbed: TestbedArgument,
+    plan: PlanOption = "gateway-v4",
+    hosts: HostsOption = None,
+    networks: NetworksOption = None,
+    host_macs: HostMacsOption = HostMacSet.PORT,
+    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Of the learning frames, per direction.")] = "20kfps",
+    rounds: Annotated[
+        int, typer.Option("--rounds", metavar="N", min=1, max=MOST_ROUNDS, help="How often a host is tried, at most.")
+    ] = DEFAULT_ROUNDS,
+    wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="After the last frame of each round.")] = "1s",
+    allow_unreachable: AllowUnreachableOption = False,
+    one_way: OneWayOption = False,
+    seed: SeedOption = DEFAULT_SEED,
+    engine: EngineOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Send a frame to every host until each has come back, and name those that have not: exit code 3 then.
+
+    In direct plans the DUT resolves each host that way (throughput and trial do so by themselves, before the first trial). In gateway plans
+    it shows whether the DUT's routes lead to every host.
+    """
+    address_plan = read_plan(plan, hosts, networks)
+    warn_about(address_plan)
+    check_host_macs(host_macs, address_plan)
+    rate_fps, wait_s = parse_rate(rate, where="--rate"), parse_duration(wait, where="--wait")
+    if rate_fps <= 0:
+        raise RequestError(f"{rate!r} must be above 0", where="--rate", next_step="Write a rate like 20kfps.")
+    setup = read_setup(testbed, address_plan)
+    directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
+    with (
+        ProgressDisplay(err()) as progress,
+        open_tester(
+            setup, address_plan, frame_size=address_plan.smallest_frame_size, seed=seed, directions=directions, engine=engine,
+            host_macs=host_macs.value,
+        ) as tester,
+    ):  # fmt: skip
+        result = learn(
+            tester.session, rate_fps=rate_fps, rounds=rounds, wait_s=wait_s, directions=directions, on_progress=progress.on_learning
+        )
+        dut = None if setup.lab is None else setup.lab.facts()
+    if json_output:
+        write_json({"command": "learn", **tester.profile.to_document(), "learning": result.to_document(), "dut": dut})
+    else:
+        for line in learning_lines(result):
+            out().print(line, markup=False)
+    if not allow_unreachable:
+        check_reachable(result, next_step="Look at the DUT's routes, at its neighbour table, and at the limits of that.")

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: which hosts the DUT reaches, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenhand.plan import SideName
+from evenhand.trial import Deviation, LearningResult
+from evenhand.units import format_count
+
+REQUIREMENT = "R2544-35"
+
+
+def learning_status(reachable: Mapping[SideName, int], hosts: Mapping[SideName, int], attempt: int = 1) -> str:
+    """One line: `learning: 1,200 of 65,533 reachable on the left, 0 of 65,533 on the right`."""
+    sides = [f"{format_count(reachable[name])} of {format_count(hosts[name])}" for name in hosts]
+    if len(set(sides)) == 1:
+        shown = f"{sides[0]} reachable" + (" on each side" if len(sides) > 1 else "")
+    else:
+        parts = [f"{text}{' reachable' if n == 0 else ''} on the {name}" for n, (name, text) in enumerate(zip(hosts, sides, strict=True))]
+        shown = ", ".join(parts)
+    return f"learning: {shown}" + (f", round {attempt}" if attempt > 1 else "")
+
+
+def learning_lines(result: LearningResult) -> list[str]:
+    """What came out, and who stayed unreachable: the first hundred of each side."""
+    sides = result.sides
+    lines = [learning_status({name: s.reachable for name, s in sides.items()}, {name: s.hosts for name, s in sides.items()})]
+    for name, side in sides.items():
+        if side.unreachable:
+            more = side.unreachable_hosts - len(side.unreachable)
+            tail = f" and {format_count(more)} more" if more else ""
+            lines.append(f"unreachable on the {name}: {', '.join(side.unreachable)}{tail}")
+    return lines
+
+
+def learning_deviations(result: LearningResult | None, hosts: int) -> list[Deviation]:
+    """Where a direct plan was measured without the learning that it needs (R2544-35).
+
+    Args:
+        result: None if there was no learning.
+        hosts: How many there were to learn.
+    """
+    if result is None:
+        text = f"the DUT was not made to resolve the {format_count(hosts)} hosts on its links before the first trial"
+    elif not result.is_complete:
+        text = f"{format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts stayed unreachable in learning"
+    else:
+        return []
+    return [Deviation(requirement=REQUIREMENT, text=text)]

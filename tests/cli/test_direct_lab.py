@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Direct plans from the command line on the Linux lab, with the real engine: learnt, measured, stored; or refused with the hosts' names."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evenhand.lab import LinuxLab, lab_down, lab_up
+from evenhand.plan import make_plan
+from evenhand.series import read_run
+
+pytestmark = [pytest.mark.root, pytest.mark.wire, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")]
+EVENHAND = [sys.executable, "-m", "evenhand"]
+GUARD_S = 120
+TRIAL = ("--rate", "2kfps", "--duration", "1s", "--waits", "short", "--hosts", "50")
+
+
+@pytest.fixture(params=["direct_v4_net16", "direct_v6"])
+def lab(request: pytest.FixtureRequest) -> Iterator[LinuxLab]:
+    name = f"c{os.getpid() % 10_000_000}"
+    yield lab_up(make_plan(request.param, 50), name=name)
+    lab_down(name)
+
+
+def evenhand(verb: str, lab: LinuxLab, *options: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [*EVENHAND, verb, f"lab:{lab.name}", "--plan", lab.plan, *map(str, options)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=GUARD_S, check=False)
+
+
+def test_a_trial_learns_first_and_keeps_what_it_learnt(lab: LinuxLab, tmp_path: Path) -> None:
+    """R2544-35, R4814-05, SEED-07: hosts with MACs of their own; the DUT's table after learning is in the run file."""
+    run = tmp_path / "a.evenhand"
+    done = evenhand("trial", lab, *TRIAL, "--host-macs", "pseudorandom", "--json", "--run", run)
+    assert done.returncode == 0, done.stderr
+    assert "learning: 50 of 50 reachable on each side" in done.stderr
+    document = json.loads(done.stdout)
+    assert document["host_macs"] == "pseudorandom"
+    assert document["learning"]["is_complete"]
+    assert all(d["received_frames"] > 0 for d in document["trial"]["directions"].values())
+    (search,) = read_run(run).searches
+    table = search.setup["dut"]["neighbor_table"]
+    assert all(sum(table["entries"][side].values()) >= 50 for side in ("left", "right"))
+    macs = {n.mac for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")}
+    assert len(macs) == 100
+
+
+def test_hosts_that_the_dut_does_not_reach_end_it_unless_they_are_allowed(lab: LinuxLab) -> None:
+    """R2544-35: exit code 3, the addresses, and what to do; with --allow-unreachable a deviation."""
+    lost = str(make_plan(lab.plan, 50).right.hosts.address(7))
+    subprocess.run(["ip", "-n", lab.dut_namespace, "route", "add", "blackhole", lost], check=True)
+    learnt = evenhand("learn", lab, "--hosts", "50", "--rounds", "2", "--wait", "300ms", "--json")
+    assert learnt.returncode == 3
+    assert json.loads(learnt.stdout)["learning"]["sides"]["right"]["unreachable"] == [lost]
+    assert f"does not reach 1 of 100 hosts: {lost}" in learnt.stderr
+    refused = evenhand("trial", lab, *TRIAL)
+    assert refused.returncode == 3
+    assert f"does not reach 1 of 100 hosts: {lost}" in refused.stderr
+    allowed = evenhand("trial", lab, *TRIAL, "--allow-unreachable")
+    assert allowed.returncode == 0, allowed.stderr
+    assert "FAIL" in allowed.stdout or "INVALID" in allowed.stdout
+    assert "Deviation from R2544-35: 1 of 100 hosts stayed unreachable in learning" in allowed.stdout
