@@ -23,6 +23,7 @@ NOT_RUN = {
     "evenhand throughput testbed.toml": "needs the reader's own DUT",
     "evenhand trial testbed.toml": "needs the reader's own DUT",
     "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py walks that walk",
+    "evenhand learn testbed.toml": "needs the reader's own DUT",
     "evenhand throughput lab:linux": "takes a minute",
     "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",
     "evenhand throughput reference-router.toml": "needs that router beside it: tests/cli/test_router.py makes a trial so",
