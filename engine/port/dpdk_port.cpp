@@ -120,6 +120,7 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
     };
     receive_pool_ =
         make(fmt::format("receive-{}", id_), std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1) + options_.extra_receive_buffers);
+    answer_pool_ = make(fmt::format("answer-{}", id_), 2 * answer_ring_frames - 1);
     for (unsigned queue = 0; queue < options_.transmit_queues; ++queue) {
         transmit_pools_.push_back(make(fmt::format("transmit-{}-{}", id_, queue), std::max(least_transmit_buffers, 2 * options_.transmit_ring_frames - 1)));
         // The constant octets are written once; what a buffer lacks then is written by the frame source (frame/source.hpp).
@@ -244,7 +245,7 @@ unsigned DpdkPort::send_answers() noexcept {
 }
 
 void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>)>& write) {
-    rte_mbuf* frame = rte_pktmbuf_alloc(receive_pool_);
+    rte_mbuf* frame = rte_pktmbuf_alloc(answer_pool_);
     if (frame == nullptr) return;
     set_length(frame, write({octets(frame), room(frame)}));
     if (send(0, &frame, 1) == 0) rte_pktmbuf_free(frame);
@@ -277,6 +278,8 @@ void DpdkPort::close() noexcept {
     answers_ = nullptr;
     rte_mempool_free(receive_pool_);
     receive_pool_ = nullptr;
+    rte_mempool_free(answer_pool_);
+    answer_pool_ = nullptr;
     for (rte_mempool* const pool : transmit_pools_) rte_mempool_free(pool);
     transmit_pools_.clear();
 }

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -72,9 +73,16 @@ class DpdkPort {
         return rte_eth_rx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n));
     }
     void release(Frame** frames, unsigned n) noexcept { rte_pktmbuf_free_bulk(frames, n); }
-    /// Any receiving worker; full means dropped, as on any wire: the neighbour asks again.
+    /// Any receiving worker; full means dropped, as on any wire: the neighbour asks again. The answer leaves in a buffer of its own: sent
+    /// from its own receive buffer, net_af_xdp came to use some of these twice (seen with 20,000 a second), and then received nothing more.
     void post_answer(Frame* frame) noexcept {
-        if (rte_ring_enqueue(answers_, frame) != 0) rte_pktmbuf_free(frame);
+        rte_mbuf* const answer = rte_pktmbuf_alloc(answer_pool_);
+        if (answer != nullptr) {
+            std::memcpy(octets(answer), octets(frame), length(frame));
+            set_length(answer, length(frame));
+            if (rte_ring_enqueue(answers_, answer) != 0) rte_pktmbuf_free(answer);
+        }
+        rte_pktmbuf_free(frame);
     }
     /// Sends answers that wait, at most some bursts; returns how many. The worker that owns transmit queue 0 only.
     unsigned flush_answers() noexcept { return held_answers_ != 0 || rte_ring_empty(answers_) == 0 ? send_answers() : 0; }
@@ -97,6 +105,7 @@ class DpdkPort {
     unsigned receive_ring_frames_ = 0;
     unsigned transmit_ring_frames_ = 0;
     rte_mempool* receive_pool_ = nullptr;
+    rte_mempool* answer_pool_ = nullptr;        // shared by the receivers of this port
     std::vector<rte_mempool*> transmit_pools_;  // by queue
     rte_ring* answers_ = nullptr;               // from the receivers of this port to the owner of transmit queue 0
     // Of the owner of transmit queue 0: taken from the ring, not yet taken by the device.
