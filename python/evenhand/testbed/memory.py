@@ -9,11 +9,12 @@ from typing import Any
 from evenhand.plan import SideName
 
 LEAST_MEMORY_MB = 512
-"""Enough for rings of the usual size and up to five streams a side."""
+"""Enough for rings of the usual size and up to four streams a side."""
 
 _DEFAULT_RING_FRAMES = 2048
 _LEAST_RECEIVE_BUFFERS = 16383
 _LEAST_TRANSMIT_BUFFERS = 8191
+_ANSWER_BUFFERS = 8191
 _BUFFER_KB = 4
 """Without hugepages no buffer crosses a page, so each takes one."""
 _MARGIN = 1.1
@@ -23,9 +24,10 @@ _MARGIN = 1.1
 def needed_memory_mb(workers: Sequence[Mapping[str, Any]], ports: Mapping[SideName, Mapping[str, Any]]) -> int:
     """Mebibytes for these workers and ports of the contract's `open`, without hugepages: at least 512.
 
-    A port has a pool of buffers for all its receive queues, and one for each stream, as in `engine/port/dpdk_port.cpp`.
+    A port has a pool of buffers for all its receive queues, one for each stream and one for answers to neighbours, as in
+    `engine/port/dpdk_port.cpp`.
     """
-    buffers = 0
+    buffers = len(ports) * _ANSWER_BUFFERS
     for side, port in ports.items():
         streams = sum(sender["side"] == side for worker in workers for sender in worker.get("senders", ()))
         queues = sum(receiver["side"] == side for worker in workers for receiver in worker.get("receivers", ()))
