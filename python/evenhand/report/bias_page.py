@@ -81,7 +81,7 @@ def draw_bias(cases: Sequence[BiasCase]) -> str:
         axes.tick_params(length=0)
         axes.spines[["top", "right", "left"]].set_visible(False)
         svg = StringIO()
-        figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
+        figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = svg.getvalue()
     return text[text.index("<svg") :]
 
