@@ -102,4 +102,18 @@ void ObjectReader::finish() const {
     }
 }
 
+plan::IpAddress ObjectReader::address(std::string_view key) {
+    const auto value = text(key);
+    const auto address = plan::parse_address(value);
+    if (!address) refuse(key, fmt::format("\"{}\" is not an IP address", value), "Write it like 198.18.0.1 or 2001:2::2.");
+    return *address;
+}
+
+plan::MacAddress ObjectReader::mac(std::string_view key) {
+    const auto value = text(key);
+    const auto mac = plan::parse_mac(value);
+    if (!mac) refuse(key, fmt::format("\"{}\" is not a MAC address", value), "Write it like 02:00:00:00:00:01.");
+    return *mac;
+}
+
 }  // namespace evenhand::contract

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fault.hpp"
+#include "plan/address.hpp"
 
 namespace evenhand::contract {
 
@@ -37,6 +38,9 @@ class ObjectReader {
     [[nodiscard]] std::uint64_t whole(std::string_view key, std::uint64_t least, std::uint64_t most);
     /// A number from least (itself allowed unless `above`) to most.
     [[nodiscard]] double number(std::string_view key, double least, double most, bool above = false);
+
+    [[nodiscard]] plan::IpAddress address(std::string_view key);
+    [[nodiscard]] plan::MacAddress mac(std::string_view key);
 
     [[noreturn]] void refuse(std::string_view key, const std::string& what, const std::string& next) const;
 

@@ -33,30 +33,16 @@ constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{
 constexpr std::array<std::pair<const char*, proof::Generator>, 3> generators{
     {{"philox", proof::Generator::philox}, {"fifteen_bit", proof::Generator::fifteen_bit}, {"modulo", proof::Generator::modulo}}};
 
-plan::IpAddress read_address(ObjectReader& r, std::string_view key) {
-    const auto text = r.text(key);
-    const auto address = plan::parse_address(text);
-    if (!address) r.refuse(key, fmt::format("\"{}\" is not an IP address", text), "Write it like 198.18.0.1 or 2001:2::2.");
-    return *address;
-}
-
-plan::MacAddress read_mac(ObjectReader& r, std::string_view key) {
-    const auto text = r.text(key);
-    const auto mac = plan::parse_mac(text);
-    if (!mac) r.refuse(key, fmt::format("\"{}\" is not a MAC address", text), "Write it like 02:00:00:00:00:01.");
-    return *mac;
-}
-
 std::size_t read_frame_size(ObjectReader& r) { return r.whole("frame_size", 64, frame::largest_frame_size); }
 
 plan::Mode read_mode(ObjectReader& r) { return r.has("mode") ? choice(r, "mode", modes) : plan::Mode::pseudorandom; }
 
 plan::PlanSide read_plan_side(ObjectReader r) {
     plan::PlanSide side;
-    if (r.has("gateway")) side.gateway = read_address(r, "gateway");
-    side.dut_address = read_address(r, "dut_address");
+    if (r.has("gateway")) side.gateway = r.address("gateway");
+    side.dut_address = r.address("dut_address");
     auto hosts = r.object("hosts");
-    side.hosts.base = read_address(hosts, "base");
+    side.hosts.base = hosts.address("base");
     auto host = hosts.object("host");
     side.hosts.offset = static_cast<std::uint32_t>(host.whole("offset", 0, 14));
     side.hosts.host = {
@@ -105,8 +91,8 @@ run::PortRequest read_port(ObjectReader r) {
     run::PortRequest port;
     port.device = r.text("device");
     if (port.device.empty()) r.refuse("device", "the device is empty", "Name a DPDK device, such as net_memif0,role=client,id=0,socket=/run/x.sock.");
-    if (r.has("mac")) port.mac = read_mac(r, "mac");
-    if (r.has("dut_mac")) port.dut_mac = read_mac(r, "dut_mac");
+    if (r.has("mac")) port.mac = r.mac("mac");
+    if (r.has("dut_mac")) port.dut_mac = r.mac("dut_mac");
     if (r.has("receive_ring_frames")) port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
     if (r.has("transmit_ring_frames")) port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
     if (r.has("line_rate_bps")) port.line_rate_bps = r.number("line_rate_bps", 0, any_number, true);
@@ -240,8 +226,8 @@ FramesRequest read_frames(ObjectReader& r) {
     if (r.has("first")) frames.first = r.whole("first", 0, frame::sequence_mask - most_frames);
     if (r.has("trial")) frames.trial = static_cast<std::uint16_t>(r.whole("trial", 0, 65535));
     if (r.has("streams")) frames.streams = static_cast<unsigned>(r.whole("streams", 1, frame::most_streams));
-    if (r.has("source_mac")) frames.source_mac = read_mac(r, "source_mac");
-    if (r.has("destination_mac")) frames.destination_mac = read_mac(r, "destination_mac");
+    if (r.has("source_mac")) frames.source_mac = r.mac("source_mac");
+    if (r.has("destination_mac")) frames.destination_mac = r.mac("destination_mac");
     return frames;
 }
 

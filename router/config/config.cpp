@@ -29,20 +29,6 @@ Json parse(std::string_view text) {
     }
 }
 
-plan::IpAddress read_address(ObjectReader& r, std::string_view key) {
-    const auto text = r.text(key);
-    const auto address = plan::parse_address(text);
-    if (!address) r.refuse(key, fmt::format("\"{}\" is not an IP address", text), "Write it like 198.18.0.1 or 2001:2::2.");
-    return *address;
-}
-
-plan::MacAddress read_mac(ObjectReader& r, std::string_view key) {
-    const auto text = r.text(key);
-    const auto mac = plan::parse_mac(text);
-    if (!mac) r.refuse(key, fmt::format("\"{}\" is not a MAC address", text), "Write it like 02:00:00:00:00:01.");
-    return *mac;
-}
-
 /// 198.18.0.0/16: an address and the length of its prefix.
 std::pair<plan::IpAddress, unsigned> read_prefix(ObjectReader& r, std::string_view key, const std::string& text) {
     const auto slash = text.find('/');
@@ -68,7 +54,7 @@ PortConfig read_port(ObjectReader r) {
     PortConfig port;
     port.device = r.text("device");
     if (port.device.empty()) r.refuse("device", "the device is empty", "Name a DPDK device, such as net_memif0,role=server,id=0,socket=/tmp/left.sock.");
-    if (r.has("mac")) port.mac = read_mac(r, "mac");
+    if (r.has("mac")) port.mac = r.mac("mac");
     for (const auto& value : r.array("addresses")) {
         const auto [address, length] = read_prefix(r, "addresses", element_text(r, "addresses", value));
         port.addresses.push_back({.address = address, .prefix_length = length});
@@ -135,7 +121,7 @@ void read_neighbors(ObjectReader r, RouterConfig& config) {
         const Json& list = r.array("static");
         for (std::size_t i = 0; i < list.size(); ++i) {
             ObjectReader entry{list[i], fmt::format("{}[{}]", r.where("static"), i)};
-            config.static_neighbors.push_back({.address = read_address(entry, "address"), .mac = read_mac(entry, "mac")});
+            config.static_neighbors.push_back({.address = entry.address("address"), .mac = entry.mac("mac")});
             entry.finish();
         }
     }
@@ -202,7 +188,7 @@ RouterConfig read_config(std::string_view text) {
         for (std::size_t i = 0; i < list.size(); ++i) {
             ObjectReader entry{list[i], fmt::format("routes[{}]", i)};
             const auto [network, length] = read_prefix(entry, "network", entry.text("network"));
-            config.routes.push_back({.network = network, .prefix_length = length, .via = read_address(entry, "via")});
+            config.routes.push_back({.network = network, .prefix_length = length, .via = entry.address("via")});
             entry.finish();
         }
     }
