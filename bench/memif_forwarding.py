@@ -21,13 +21,13 @@ WORKERS = lay_out_workers([1])
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        sockets = [Path(folder) / name for name in ("left", "right")]
-        device = "net_memif{},role={},id=0,socket={},socket-abstract=no,rsize=11"
-        servers = [device.format(i, "server", path) for i, path in enumerate(sockets)]
-        clients = [device.format(i, "client", path) for i, path in enumerate(sockets)]
-        documents = {}
-        for plan in (gateway_v4(), gateway_v6()):
+    device = "net_memif{},role={},id=0,socket={},socket-abstract=no,rsize=11,bsize=192"
+    documents = {}
+    for plan in (gateway_v4(), gateway_v6()):
+        with tempfile.TemporaryDirectory() as folder:  # of its own: a server that was killed leaves its sockets behind
+            sockets = [Path(folder) / name for name in ("left", "right")]
+            servers = [device.format(i, "server", path) for i, path in enumerate(sockets)]
+            clients = [device.format(i, "client", path) for i, path in enumerate(sockets)]
             with testpmd(0, servers, ["--forward-mode=io", "--no-lsc-interrupt"]), opened(plan, clients[0], clients[1], WORKERS) as session:
                 documents[plan.name] = [trial(session, RATE_FPS, SECONDS, number=n + 1) for n in range(TRIALS)]
             for document in documents[plan.name]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 WHOLE_FPS_FROM = 1000.0
 """Loads from here on are whole frames per second: shorter to read, and far below any precision in use."""
+STEP_DOWN = 0.8
+"""To the next load while the tester has kept none. Coarse on purpose: it is where a search begins, not a result."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,7 +17,8 @@ class Bracket:
     """Loads between which the limit lies, in frames per second per direction.
 
     A load that passed in a short trial only is a lower bound until a longer trial fails there; the next lower
-    passed load then takes its place.
+    passed load then takes its place. A load that the tester could not keep says nothing of the device: it is no upper bound, but the
+    search goes on below it.
     """
 
     min_fps: float
@@ -24,6 +27,10 @@ class Bracket:
     """The bracket is narrow when it is no wider than this share of its upper bound."""
     upper_fps: float | None = None
     """Lowest load that failed."""
+    tester_limit_fps: float | None = None
+    """Lowest load that the tester did not keep in any trial."""
+    tester_offered_fps: float = 0.0
+    """What it offered there at best."""
     passed: dict[float, bool] = field(default_factory=dict)
     """Loads that passed, and whether in a full-length trial."""
 
@@ -33,18 +40,28 @@ class Bracket:
         return max((load for load in self.passed if self.upper_fps is None or load < self.upper_fps), default=0.0)
 
     @property
+    def below_fps(self) -> float | None:
+        """The search goes on below this load, be it the device or the tester that failed there; None at the beginning."""
+        return min((load for load in (self.upper_fps, self.tester_limit_fps) if load is not None), default=None)
+
+    @property
+    def is_tester_limited(self) -> bool:
+        """Whether it is the tester that keeps the search from coming closer to the device's limit."""
+        return self.tester_limit_fps is not None and self.tester_limit_fps == self.below_fps and not self._is_narrow_to(self.upper_fps)
+
+    @property
     def is_confirmed(self) -> bool:
         """Whether the lower bound passed in a full-length trial."""
         return self.passed.get(self.lower_fps, False)
 
     @property
     def is_narrow(self) -> bool:
-        return self.upper_fps is not None and self.upper_fps - self.lower_fps <= self.precision * self.upper_fps
+        return self._is_narrow_to(self.below_fps)
 
     @property
     def is_below_minimum(self) -> bool:
-        """Whether the smallest load that may be used has failed."""
-        return self.upper_fps is not None and self.upper_fps <= self.min_fps
+        """Whether there is no load left that may be used."""
+        return self.below_fps is not None and self.below_fps <= self.min_fps
 
     def note_pass(self, load_fps: float, *, is_full_length: bool) -> None:
         self.passed[load_fps] = is_full_length or self.passed.get(load_fps, False)
@@ -52,21 +69,30 @@ class Bracket:
     def note_fail(self, load_fps: float) -> None:
         self.upper_fps = load_fps if self.upper_fps is None else min(load_fps, self.upper_fps)
 
+    def note_tester_limit(self, load_fps: float, *, offered_fps: float) -> None:
+        """The tester did not keep this load, which lies within the bracket; it really offered `offered_fps`."""
+        self.tester_limit_fps, self.tester_offered_fps = load_fps, offered_fps
+
     def next_load(self) -> float:
         """The maximum itself, then midpoints; the minimum itself before anything below it (MLR-12, MLR-13)."""
-        if self.upper_fps is None:
+        if self.below_fps is None:
             return self.max_fps
         if self.is_narrow:
             return self.lower_fps
-        middle = (self.lower_fps + self.upper_fps) / 2
-        if self.upper_fps - self.lower_fps > 2 and middle >= WHOLE_FPS_FROM:
+        middle = (self.lower_fps + self.below_fps) / 2
+        if self.is_tester_limited and not self.passed and self.upper_fps is None:
+            middle = min(self.below_fps * STEP_DOWN, max(self.tester_offered_fps, self.below_fps / 10))
+        if self.below_fps - self.lower_fps > 2 and middle >= WHOLE_FPS_FROM:
             middle = float(math.floor(middle))
         return max(middle, self.min_fps)
 
     def remaining_halvings(self) -> int:
         """How many more loads the bracket needs to be narrow, if trials go on as bisection expects."""
-        upper = self.max_fps if self.upper_fps is None else self.upper_fps
+        upper = self.max_fps if self.below_fps is None else self.below_fps
         width = upper - self.lower_fps
         # With no lower bound yet, the width shrinks with the upper bound: count from half of it.
         goal = self.precision * (upper if self.lower_fps > 0 else upper / 2)
         return max(0, math.ceil(math.log2(width / goal))) if width > goal > 0 else 0
+
+    def _is_narrow_to(self, upper_fps: float | None) -> bool:
+        return upper_fps is not None and upper_fps - self.lower_fps <= self.precision * upper_fps

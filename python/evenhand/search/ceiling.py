@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from evenhand.search.bracket import STEP_DOWN
 from evenhand.trial import Measurer, TrialResult
-
-STEP_DOWN = 0.8
-"""Coarse on purpose: the ceiling is where a search starts, not a result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

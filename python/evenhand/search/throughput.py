@@ -11,6 +11,8 @@ from evenhand.search.model import Outcome, Purpose, SearchEvent, SearchTrial, Th
 from evenhand.trial import Measurer, Verdict
 
 ProgressCallback = Callable[[SearchEvent], None]
+LOADS_GIVEN_UP_IN_A_ROW = 5
+"""So many loads, each lower than the one before, that the tester could not keep: it will not keep the next one either."""
 
 
 def find_throughput(
@@ -20,7 +22,8 @@ def find_throughput(
 
     Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost too.
     If the full-length trial fails, the search goes on below it with full-length trials, since short ones have shown to
-    be too kind. INVALID trials are kept, move no bound, are repeated `goal.invalid_retries` times, and then end the search.
+    be too kind. INVALID trials are kept, move no bound, and are repeated `goal.invalid_retries` times. A load that stays INVALID is beyond
+    the tester: the search goes on below it, and ends with "tester limit" if the device lost nothing down there either.
 
     Args:
         on_progress: Gets an event before and after each trial; the trial's event comes before the next trial begins.
@@ -40,6 +43,8 @@ class _Search:
     overhead_s: float
     trials: list[SearchTrial] = field(default_factory=list)
     are_short_trials_trusted: bool = True
+    given_up: int = 0
+    """Loads in a row that the tester did not keep."""
     bracket: Bracket = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,23 +53,29 @@ class _Search:
     def run(self) -> ThroughputResult:
         bracket = self.bracket
         while True:
-            if bracket.upper_fps is None and bracket.is_confirmed:
+            if bracket.below_fps is None and bracket.is_confirmed:
                 return self._result(Outcome.AT_OR_ABOVE_MAXIMUM, bracket.lower_fps)
+            if bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum):
+                return self._result(Outcome.TESTER_LIMIT)
             if bracket.is_below_minimum:
                 return self._result(Outcome.BELOW_MINIMUM)
             if bracket.is_narrow and bracket.is_confirmed:
                 return self._result(Outcome.FOUND, bracket.lower_fps)
             load_fps = bracket.next_load()
             is_confirmation = load_fps in bracket.passed
-            purpose = Purpose.MAXIMUM if bracket.upper_fps is None else Purpose.SEARCH
+            purpose = Purpose.MAXIMUM if bracket.below_fps is None else Purpose.SEARCH
             if is_confirmation:
                 purpose = Purpose.CONFIRMATION
             is_full_length = is_confirmation or not self.are_short_trials_trusted or self._are_durations_equal
             trial = self._measure_valid(load_fps, purpose, is_full_length=is_full_length)
-            if trial is None:
+            if trial is None or trial.result.was_stopped:
                 return self._result(Outcome.STOPPED)
             if not trial.result.is_valid:
-                return self._result(Outcome.STOPPED if trial.result.was_stopped else Outcome.TESTER_LIMIT)
+                self.given_up += 1
+                if is_confirmation or self.given_up == LOADS_GIVEN_UP_IN_A_ROW:
+                    return self._result(Outcome.TESTER_LIMIT)
+                continue
+            self.given_up = 0
             if is_confirmation and not trial.result.is_pass:
                 self.are_short_trials_trusted = False
 
@@ -96,6 +107,9 @@ class _Search:
                 # The loss could not be verified, but it was seen in a valid trial.
                 self.bracket.note_fail(load_fps)
                 trial = failed
+            elif is_exhausted and not trial.result.was_stopped and purpose is not Purpose.CONFIRMATION:
+                offered_fps = max(t.result.offered_fps for t in self.trials[-invalid:])
+                self.bracket.note_tester_limit(load_fps, offered_fps=offered_fps)
             self._tell_finished(self.trials[-1])
             if is_exhausted or trial.result.is_pass or is_lost:
                 return trial
@@ -126,10 +140,10 @@ class _Search:
     def _estimate(self) -> tuple[int, float]:
         """Trials and seconds to come, if each trial is valid and the first confirmation holds."""
         bracket = self.bracket
-        if bracket.is_below_minimum or (bracket.is_confirmed and (bracket.is_narrow or bracket.upper_fps is None)):
+        if bracket.is_below_minimum or (bracket.is_confirmed and (bracket.is_narrow or bracket.below_fps is None)):
             return 0, 0.0
         # A maximum that passed short is confirmed at once; a maximum not yet tried will most likely fail.
-        searching = 0 if bracket.upper_fps is None and bracket.passed else bracket.remaining_halvings() + (bracket.upper_fps is None)
+        searching = 0 if bracket.below_fps is None and bracket.passed else bracket.remaining_halvings() + (bracket.below_fps is None)
         search_s = self.goal.duration_s if self.are_short_trials_trusted else self.goal.final_duration_s
         is_confirmation_due = self.are_short_trials_trusted and not self._are_durations_equal
         final = 1 if is_confirmation_due or searching == 0 else 0
