@@ -116,7 +116,7 @@ struct Timeline {
 /// The senders of one worker, whose frames come from a `Source` around or instead of the plan's.
 template <IpVersion V, class Source, class Wrap>
 std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second,
-                                                         std::vector<Direction>& directions, Wrap wrap) {
+                                                         WorkerTrial& trial, Wrap wrap) {
     const auto& open = tester.request();
     std::vector<Sender<port::DpdkPort, Source>> senders;
     for (const auto& s : worker.senders) {
@@ -132,7 +132,8 @@ std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const T
         const auto schedule = pace::EvenSchedule{time.start, ticks_per_second, request.rate_fps}.stream(share.first, share.stride);
         senders.emplace_back(tester.port(s.side), s.number, wrap(source, s.side), schedule, share.count(frames_of(request)),
                              static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second), time.send_deadline);
-        directions.push_back(direction);
+        trial.sender_directions.push_back(direction);
+        trial.sender_shares.push_back(share);
     }
     return senders;
 }
@@ -143,9 +144,9 @@ void make_senders_of(WorkerTrial& trial, Tester& tester, const TrialRequest& req
     using Plain = frame::TestFrameSource<V>;
     using WithMacs = frame::HostMacSource<Plain, V>;
     if (tester.request().host_macs == HostMacMode::port) {
-        trial.senders = make_senders<V, Plain>(tester, request, worker, time, ticks_per_second, trial.sender_directions, [](const Plain& source, Side) { return source; });
+        trial.senders = make_senders<V, Plain>(tester, request, worker, time, ticks_per_second, trial, [](const Plain& source, Side) { return source; });
     } else {
-        trial.senders = make_senders<V, WithMacs>(tester, request, worker, time, ticks_per_second, trial.sender_directions, [&](const Plain& source, Side side) {
+        trial.senders = make_senders<V, WithMacs>(tester, request, worker, time, ticks_per_second, trial, [&](const Plain& source, Side side) {
             return WithMacs{source, plan::HostSet{tester.request().plan.side(side).hosts}, plan::HostMacs{tester.request().seed, side}};
         });
     }
@@ -186,7 +187,7 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
 }
 
 tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
-                              const tally::SequenceMap& map, const Timeline& time, double ticks_per_second) {
+                              tally::SequenceMap& map, const Timeline& time, double ticks_per_second) {
     tally::DirectionResult d{.direction = direction, .intended_frames = frames_of(request), .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
     Ticks last_send = time.start;
     Ticks max_overdue = 0;
@@ -203,6 +204,9 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
                     d.largest_burst = std::max(d.largest_burst, t.largest_burst);
                     max_overdue = std::max(max_overdue, t.max_overdue);
                     last_send = std::max(last_send, t.last_send);
+                    // What never left is not lost, and must not show as if it were.
+                    const auto& share = trial->sender_shares[i];
+                    for (std::uint64_t unsent = t.offered_frames; unsent < share.count(d.intended_frames); ++unsent) map.mark(share.sequence(unsent));
                 }
             },
             trial->senders);

@@ -38,6 +38,7 @@ struct WorkerTrial {
                  std::vector<HostMacSender<plan::IpVersion::v6>>, std::vector<LearningSender>>
         senders;
     std::vector<plan::Direction> sender_directions;  // of the senders, in their order
+    std::vector<frame::StreamShare> sender_shares;   // the same, of test frames only
 
     struct Reception {
         std::size_t receiver = 0;  // index into the worker's receivers

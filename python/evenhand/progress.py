@@ -13,7 +13,7 @@ from rich.text import Text
 
 from evenhand.report import VERDICT_STYLES, describe_load, learning_status
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
-from evenhand.trial import LearningProgress, TrialResult
+from evenhand.trial import LearningProgress, TrialResult, join_directions
 from evenhand.units import format_duration, format_rate, format_ratio
 
 
@@ -79,17 +79,19 @@ class ProgressDisplay:
 
     def _show_finished(self, event: TrialFinished) -> None:
         upper = "?" if event.upper_fps is None else format_rate(event.upper_fps)
-        left = f", about {format_duration(max(1, round(event.remaining_s + self.later_s)))} left" if event.remaining_trials else ""
-        self._print_trial(f"trial {event.trial.number}", event.trial.result, f"; limit in {format_rate(event.lower_fps)} .. {upper}{left}")
+        left = f", {format_duration(max(1, round(event.remaining_s + self.later_s)))} left" if event.remaining_trials else ""
+        between = f"; throughput {format_rate(event.lower_fps)} .. {upper}" if event.trial.result.is_valid else ""
+        self._print_trial(f"trial {event.trial.number}", event.trial.result, f"{between}{left}")
 
     def _print_trial(self, what: str, result: TrialResult, tail: str) -> None:
         reasons = ""
         if not result.is_valid:
-            more = f" (and {len(result.reasons) - 1} more)" if len(result.reasons) > 1 else ""
-            reasons = f": {result.reasons[0].text}{more}"
+            told = join_directions(result.reasons)
+            more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+            reasons = f": {told[0].text}{more}"
         loss = f" loss {format_ratio(result.loss_ratio)}" if result.is_valid else ""
         line = Text.assemble(
-            f"{what}: {describe_load(result.intended_fps)} for {format_duration(result.intended_duration_s)} ",
+            f"{what}: {format_rate(result.intended_fps)} for {format_duration(result.intended_duration_s)} ",
             (str(result.verdict), VERDICT_STYLES[result.verdict]), f"{loss}{reasons}{tail}",
         )  # fmt: skip
         self._console.print(line, soft_wrap=not self._console.is_terminal)

@@ -63,6 +63,7 @@ def test_the_set_up_is_open_loop(plan, lab_name: str) -> None:  # type: ignore[n
         interface = facts["interfaces"][side]
         assert interface["native_xdp"]
         assert list(interface["napi_threads"].values()) == [[lab.dut_cpu]]
+        assert interface["rx_flow_hash"] == {"udp4": None, "udp6": None}, "veth has no hash (RSS-02, SEED-49)"
 
 
 @pytest.mark.root

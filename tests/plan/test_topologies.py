@@ -229,18 +229,18 @@ def test_indexes_outside_the_range_are_errors(index: tuple[int, int]) -> None:
 @pytest.mark.parametrize(
     ("name", "hosts", "networks", "message"),
     [
-        ("gateway_v4", 65535, None, "65535 hosts: gateway_v4 has 1 to 65534 in each network"),
+        ("gateway_v4", 65535, None, "65535 hosts: gateway-v4 has 1 to 65534 in each network"),
         ("gateway_v4", 0, None, "0 hosts"),
-        ("gateway_v4", None, 256, "256 networks: gateway_v4 has one"),
-        ("direct_v4_net24", None, (1, 2), "2 networks: direct_v4_net24 has one"),
-        ("nets_v4_gateway", 65534, None, "65534 hosts in each network: nets_v4_gateway has the number of the network"),
-        ("nets_v4_multi_host", 254, None, "254 hosts: nets_v4_multi_host has 1 to 253 in each network"),
-        ("nets_v4_single_host", 2, None, "2 hosts: nets_v4_single_host has 1 in each network"),
-        ("nets_v4_gateway", None, 257, "257 networks: nets_v4_gateway has 1 to 256 on each side"),
+        ("gateway_v4", None, 256, "256 networks: gateway-v4 has one"),
+        ("direct_v4_net24", None, (1, 2), "2 networks: direct-v4-net24 has one"),
+        ("nets_v4_gateway", 65534, None, "65534 hosts in each network: nets-v4-gateway has the number of the network"),
+        ("nets_v4_multi_host", 254, None, "254 hosts: nets-v4-multi-host has 1 to 253 in each network"),
+        ("nets_v4_single_host", 2, None, "2 hosts: nets-v4-single-host has 1 in each network"),
+        ("nets_v4_gateway", None, 257, "257 networks: nets-v4-gateway has 1 to 256 on each side"),
         ("nets_v4_gateway", None, (1, 0), "0 networks"),
-        ("gateway_v6", None, 2, "2 networks: gateway_v6 has one"),
+        ("gateway_v6", None, 2, "2 networks: gateway-v6 has one"),
         ("nets_v6_direct", (1, 65537), None, "65537 hosts"),
-        ("classic_v4", None, 191, "191 networks: classic_v4 has 1 to 190"),
+        ("classic_v4", None, 191, "191 networks: classic-v4 has 1 to 190"),
     ],
 )
 def test_counts_beyond_a_topology_are_refused(name: str, hosts: Any, networks: Any, message: str) -> None:

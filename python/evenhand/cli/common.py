@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import count
@@ -15,7 +17,8 @@ import typer
 from rich.console import Console
 
 from evenhand.errors import RequestError
-from evenhand.plan import TOPOLOGIES, AddressPlan, Counts, Mode, make_plan, plan_warnings
+from evenhand.plan import TOPOLOGIES, AddressPlan, Counts, Mode, make_plan, plan_title, plan_warnings
+from evenhand.series import RunStore
 from evenhand.units import parse_size
 
 MAX_FRAME_SIZE = 1518
@@ -26,7 +29,7 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(name.replace('_', '-') for name in TOPOLOGIES)}.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}.")]
 TestbedArgument = Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux for the lab that is up.")]
 PlanOption = Annotated[str, typer.Option("--plan", metavar="NAME", help="The address plan; see: evenhand plan show.")]
 HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="N|N,M", help="Hosts per side, or left,right. Default: the maximum.")]
@@ -63,6 +66,19 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
         return None
     stem = f"{verb}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     return run or next(file for n in count(1) if not (file := Path(f"{stem}{'' if n == 1 else f'-{n}'}.evenhand")).exists())
+
+
+@contextmanager
+def open_run(run: Path) -> Iterator[RunStore]:
+    """The run's file, as long as the verb goes on. A verb that ends early says where the trials are that it has made."""
+    opening = RunStore(run, command=command_line())
+    try:
+        with opening as store:
+            yield store
+    except BaseException:
+        if run.exists():  # not if nothing had begun
+            err().print(f"The trials so far are stored in {run}.", markup=False, soft_wrap=True)
+        raise
 
 
 def read_plan(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.cli.common import command_line, err, out, write_json
+from evenhand.cli.common import err, open_run, out, write_json
 from evenhand.cli.setup import Setup, engine_versions, make_lab_setup, open_tester
 from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import HostError
@@ -16,10 +16,10 @@ from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import AddressPlan, Direction, make_plan
 from evenhand.progress import ProgressDisplay
 from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
-from evenhand.search import STEP_DOWN, Outcome, ThroughputGoal, find_tester_ceiling
+from evenhand.search import ThroughputGoal, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
-from evenhand.trial import EngineMeasurer, Limits, TrialResult, Verdict, Waits, find_engine
-from evenhand.units import format_rate, format_ratio
+from evenhand.trial import EngineMeasurer, Limits, TrialResult, Waits, find_engine
+from evenhand.units import format_ratio
 
 LAB_NAME = "demo"
 DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
@@ -76,7 +76,7 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, engine: Path | None,
     entries: list[SuiteEntry] = []
     facts: dict[str, Any] = {}
     with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
+        store = None if run is None else stack.enter_context(open_run(run))
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say("Demo: the Linux kernel's router in a namespace of this machine. No frame leaves it.", style="bold")
         ceiling_fps: float | None = None
@@ -97,7 +97,7 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, engine: Path | None,
                 for plan in (make_plan(name, 1), everything):
                     done = len(entries) + 1
                     progress.later_s = pace.expected_search_s * (2 * len(PLANS) - done)
-                    progress.say(f"{plan.name}, {_hosts(plan)}, {plan.smallest_frame_size} octet frames:", style="bold")
+                    progress.say(f"{plan.title}, {_hosts(plan)}, {plan.smallest_frame_size} octet frames:", style="bold")
                     entries.append(
                         _measure(
                             setup, plan, lab, seed=seed, pace=pace, ceiling_fps=ceiling_fps, engine=engine, store=store, progress=progress
@@ -127,7 +127,7 @@ def find_ceiling(
     progress: ProgressDisplay,
 ) -> float:
     """The highest load per direction that the tester itself keeps here (MLR-14). HostError if it keeps none."""
-    progress.say(f"{plan.name}: what load does the tester itself keep on this machine?", style="bold")
+    progress.say(f"{plan.title}: what load does the tester itself keep on this machine?", style="bold")
     size = plan.smallest_frame_size
     with ExitStack() as stack:
         tester = stack.enter_context(open_tester(setup, plan, frame_size=size, seed=seed, directions=DIRECTIONS, engine=engine))
@@ -177,20 +177,11 @@ def _measure(
     store: RunStore | None,
     progress: ProgressDisplay,
 ) -> SuiteEntry:
-    maximum_fps = ceiling_fps
-    while True:
-        goal = replace(pace.goal, max_fps=maximum_fps)
-        result, profile = measure_throughput(
-            setup, plan, name=f"{plan.name} {_hosts(plan)}", size=plan.smallest_frame_size, seed=seed, directions=DIRECTIONS, goal=goal,
-            maximum_fps=maximum_fps, waits=DEMO_WAITS, engine=engine, store=store, progress=progress, limits=DEMO_LIMITS,
-        )  # fmt: skip
-        # The ceiling was kept once, for a second. A search that cannot keep it even once has found nothing of the DUT: begin lower.
-        is_lost = result.outcome is Outcome.TESTER_LIMIT and result.count(Verdict.PASS) + result.count(Verdict.FAIL) == 0
-        lower_fps = float(int(maximum_fps * STEP_DOWN))
-        if not is_lost or lower_fps < MIN_CEILING_FPS:
-            break
-        progress.say(f"The tester did not keep {format_rate(maximum_fps)} per direction: again from {format_rate(lower_fps)} on.")
-        maximum_fps = lower_fps
+    result, profile = measure_throughput(
+        setup, plan, name=f"{plan.name} {_hosts(plan)}", size=plan.smallest_frame_size, seed=seed, directions=DIRECTIONS,
+        goal=replace(pace.goal, max_fps=ceiling_fps), maximum_fps=ceiling_fps, waits=DEMO_WAITS, engine=engine, store=store,
+        progress=progress, limits=DEMO_LIMITS,
+    )  # fmt: skip
     # Routers keep entries that they only tried; what counts is who answered.
     answered = [neighbor for neighbor in lab.neighbors() if neighbor.mac is not None and not neighbor.address.startswith("fe80:")]
     return SuiteEntry(profile=profile, result=result, dut_neighbors=len(answered))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evenhand.cli.common import command_line, err, out, write_json
+from evenhand.cli.common import err, open_run, out, write_json
 from evenhand.cli.setup import make_reference_setup
 from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import RequestError
@@ -79,12 +79,12 @@ def reference_demo(
     """Three searches, each with its prediction; a picture, a verdict, a page."""
     everything = make_plan(plan_name)
     if everything.name not in PLANS:
-        raise RequestError(f"the demo does not run with {everything.name}", where="--plan", next_step="Use gateway-v4 or gateway-v6.")
+        raise RequestError(f"the demo does not run with {everything.title}", where="--plan", next_step="Use gateway-v4 or gateway-v6.")
     find_program(ROUTER)  # before anything is set up
     goal = QUICK if quick else FULL
     cases: list[BiasCase] = []
     with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
+        store = None if run is None else stack.enter_context(open_run(run))
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say(
             f"Demo: a router of {ELEMENTS} processing elements inside this machine. It takes"

@@ -10,6 +10,7 @@ import typer
 
 from evenhand.cli.common import HostsOption, JsonOption, NetworksOption, out, read_plan, write_json
 from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up
+from evenhand.plan import plan_title
 
 app = typer.Typer(help="Set up a router inside this machine, without hardware.", no_args_is_help=True)
 
@@ -62,12 +63,11 @@ def _show(lab: LinuxLab | None, name: str, *, json_output: bool) -> None:
         console.print(f"The lab {name} is not up.")
         return
     console.print(
-        f"The lab {name} is up for {lab.plan}: the DUT forwards on CPU {lab.dut_cpu}, the tester has {list(lab.tester_cpus)}.", markup=False
+        f"The lab {name} is up for {plan_title(lab.plan)}: the DUT forwards on CPU {lab.dut_cpu}, the tester has {list(lab.tester_cpus)}.",
+        markup=False,
     )
     console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}\n  DUT    namespace {lab.dut_namespace}", markup=False)
-    console.print(
-        f"Next: evenhand throughput lab:{name} --plan {lab.plan.replace('_', '-')} --maximum-rate 500kfps --waits short", markup=False
-    )
+    console.print(f"Next: evenhand throughput lab:{name} --plan {plan_title(lab.plan)} --maximum-rate 500kfps --waits short", markup=False)
 
 
 def _describe(lab: LinuxLab | None, name: str) -> dict[str, Any]:

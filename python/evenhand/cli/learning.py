@@ -65,7 +65,7 @@ def check_host_macs(macs: HostMacSet, plan: AddressPlan) -> None:
     """RequestError for hosts that are not on the link: they have no MAC there (R4814-06)."""
     if macs is not HostMacSet.PORT and not plan.is_direct:
         raise RequestError(
-            f"the hosts of {plan.name} stand behind a gateway, and have no MACs of their own on the link",
+            f"the hosts of {plan.title} stand behind a gateway, and have no MACs of their own on the link",
             where="--host-macs",
             next_step="Use a direct plan such as direct-v4-net16, or leave it out (RFC 4814, 4.2).",
         )

@@ -69,7 +69,7 @@ def show(
     if json_output:
         write_json(describe_plan(plan))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", title=f"{plan.name} ({plan.figure})", title_justify="left")
+    table = Table(box=None, pad_edge=False, header_style="bold", title=f"{plan.title} ({plan.figure})", title_justify="left")
     table.add_column("")
     for side in plan.sides:
         table.add_column(side.name)

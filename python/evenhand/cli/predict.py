@@ -107,7 +107,7 @@ def predict(
         write_json(_document(prediction, smallest, points if series else [], picture))
         return
     console = out()
-    console.print(f"{address_plan.name} ({address_plan.figure}), {describe_hosts(address_plan)}", markup=False)
+    console.print(f"{address_plan.title} ({address_plan.figure}), {describe_hosts(address_plan)}", markup=False)
     console.print(f"Device: {describe_model(model)}", markup=False)
     console.print()
     console.print(summary_table(prediction))

@@ -109,7 +109,7 @@ def _progress() -> Progress:
 
 def _show(plan: AddressPlan, seed: int, judgement: ProofJudgement, own: list[StreamProof], others: list[StreamProof]) -> None:
     console = out()
-    console.print(f"Plan {plan.name} ({plan.figure}), seed {seed}: {format_count(plan.pairs)} address pairs per direction.")
+    console.print(f"Plan {plan.title} ({plan.figure}), seed {seed}: {format_count(plan.pairs)} address pairs per direction.")
     for stream in own:
         console.print()
         console.print(fields_table(stream))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 from contextlib import suppress
 from dataclasses import replace
@@ -16,9 +17,20 @@ from evenhand.cli.common import HostsOption, JsonOption, NetworksOption, err, ou
 from evenhand.cli.predict import HashName, read_model
 from evenhand.errors import RequestError
 from evenhand.predict import predict
-from evenhand.reference import DEFAULT_QUEUE_FRAMES, DEFECT_KINDS, Defects, NeighborCost, ReferenceDut, ReferenceRouter, reference_router
+from evenhand.reference import (
+    DEFAULT_QUEUE_FRAMES,
+    DEFECT_KINDS,
+    MAX_ROUTER_ELEMENTS,
+    Defects,
+    NeighborCost,
+    ReferenceDut,
+    ReferenceRouter,
+    reference_router,
+)
 from evenhand.units import format_count, parse_duration, parse_ratio
 
+A_QUARTER_ABOVE = 1.25
+"""A maximum that the search will see fail."""
 EXAMPLE = "Example: evenhand router gateway-v4 --elements 16 --rate 50kfps --hash type1"
 
 
@@ -64,16 +76,21 @@ def router(
         }
         print(json.dumps(dut.router_config(address_plan, {"left": devices["left"], "right": devices["right"]}, cpu=0), indent=1))
         return
+    counts = "".join(f" --{option} {value}" for option, value in (("hosts", hosts), ("networks", networks)) if value is not None)
     counters: dict[str, Any] | None = None
     with reference_router(address_plan, dut) as running:
         testbed.write_text(testbed_text(running), encoding="utf-8")
         console = err()
         console.print(f"The router forwards on CPU {running.cpu}; Ctrl-C ends it. In another terminal:", markup=False)
-        console.print(f"  evenhand throughput {testbed} --plan {plan} --maximum-rate 500kfps --waits short", markup=False)
+        fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
+        maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
+        console.print(
+            f"  evenhand throughput {testbed} --plan {address_plan.title}{counts} --maximum-rate {maximum} --waits short",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
         if dut.model is not None:
-            fps = predict(address_plan, dut.model).throughput_fps or 0
             console.print(
-                f"Predicted for {address_plan.name}: {format_count(round(fps))} fps per direction, both directions.", markup=False
+                f"Predicted for {address_plan.title}: {format_count(round(fps))} fps per direction, both directions.", markup=False
             )
         try:
             with suppress(KeyboardInterrupt):
@@ -117,6 +134,8 @@ def read_dut(
         )
     model = None
     if elements is not None:
+        if not 1 <= elements <= MAX_ROUTER_ELEMENTS:
+            raise RequestError(f"{elements} elements", where="--elements", next_step=f"Write 1 to {MAX_ROUTER_ELEMENTS}.")
         model = read_model(elements, hash_type, symmetric=symmetric, key=key, table_size=table_size, table=None, rate=rate)
         model = replace(model, queue_frames=queue)
     return ReferenceDut(

@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.lab import LinuxLab, lab_status
-from evenhand.plan import AddressPlan, Direction, HostMacs
+from evenhand.plan import AddressPlan, Direction, HostMacs, plan_title
 from evenhand.reference import ReferenceRouter
 from evenhand.report import Profile
 from evenhand.testbed import Testbed, check_device, check_rate, make_testbed, read_host_network, read_testbed
@@ -20,6 +20,7 @@ from evenhand.trial import EngineSession, find_engine
 from evenhand.units import max_theoretical_fps
 
 LAB_PREFIX = "lab:"
+LABS = ("linux",)
 RESOLVE_TIMEOUT_S = 5.0
 
 
@@ -62,11 +63,11 @@ def read_setup(text: str, plan: AddressPlan) -> Setup:
     """
     if text.startswith(LAB_PREFIX):
         name = text.removeprefix(LAB_PREFIX)
+        if name not in LABS:
+            raise RequestError(f"there is no lab {name!r}", where=text, next_step=f"Use {' or '.join(LAB_PREFIX + lab for lab in LABS)}.")
         lab = lab_status(name)
         if lab is None:
-            raise RequestError(
-                f"the lab {name!r} is not up", where=text, next_step=f"evenhand lab up linux --plan {plan.name.replace('_', '-')}"
-            )
+            raise RequestError(f"the lab {name!r} is not up", where=text, next_step=f"evenhand lab up linux --plan {plan.title}")
         return make_lab_setup(lab, plan)
     setup = Setup(name=text, testbed=read_testbed(Path(text)))
     network = read_host_network()
@@ -79,9 +80,9 @@ def make_lab_setup(lab: LinuxLab, plan: AddressPlan) -> Setup:
     """The testbed that a lab is. A lab is its own isolated test environment (SEED-80)."""
     if lab.plan != plan.name:
         raise RequestError(
-            f"the lab {lab.name!r} is set up for {lab.plan}, not for {plan.name}",
+            f"the lab {lab.name!r} is set up for {plan_title(lab.plan)}, not for {plan.title}",
             where="--plan",
-            next_step=f"Use --plan {lab.plan.replace('_', '-')}, or: evenhand lab up linux --plan {plan.name.replace('_', '-')}",
+            next_step=f"Use --plan {plan_title(lab.plan)}, or: evenhand lab up linux --plan {plan.title}",
         )
     document = {
         "isolated_test_environment": True,

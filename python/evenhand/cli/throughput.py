@@ -29,8 +29,8 @@ from evenhand.cli.common import (
     SeedOption,
     TestbedArgument,
     choose_frame_size,
-    command_line,
     err,
+    open_run,
     out,
     read_plan,
     run_file,
@@ -120,7 +120,7 @@ def throughput(
     directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
     run = run_file("throughput", run, no_run)
     with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
+        store = None if run is None else stack.enter_context(open_run(run))
         progress = stack.enter_context(ProgressDisplay(err()))
         if note is not None:
             progress.say(note)

@@ -26,8 +26,8 @@ from evenhand.cli.common import (
     SeedOption,
     TestbedArgument,
     choose_frame_size,
-    command_line,
     err,
+    open_run,
     out,
     read_plan,
     warn_about,
@@ -49,7 +49,6 @@ from evenhand.errors import RequestError
 from evenhand.plan import Direction
 from evenhand.progress import ProgressDisplay
 from evenhand.report import trial_report
-from evenhand.series import RunStore
 from evenhand.testbed import check_rate
 from evenhand.trial import EngineMeasurer, Limits
 from evenhand.units import format_duration, format_rate, parse_duration, parse_rate, parse_ratio
@@ -102,7 +101,7 @@ def trial(
     check_rate(rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where="--rate")
     directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
     with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(RunStore(run, command=command_line()))
+        store = None if run is None else stack.enter_context(open_run(run))
         progress = stack.enter_context(ProgressDisplay(err()))
         if note is not None:
             progress.say(note)

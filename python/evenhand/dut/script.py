@@ -102,7 +102,7 @@ class DutScript:
         what = "Takes back the set-up" if self.is_undo else "Set-up"
         blocks = [
             [
-                *self._comment(f"{what} of a DUT under {self.system.title} for {plan.name} ({plan.figure}): "
+                *self._comment(f"{what} of a DUT under {self.system.title} for {plan.title} ({plan.figure}): "
                                f"left {left.interface}, right {right.interface}."),
                 *self._comment(ISOLATION),
                 *(line for warning in self.warnings for line in self._comment(f"Warning: {warning}")),

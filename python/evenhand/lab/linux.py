@@ -26,6 +26,7 @@ from pyroute2 import IPRoute
 from evenhand.errors import HostError, RequestError
 from evenhand.lab import state
 from evenhand.lab.build import SIDES, LabNames, build, demolish, read_offloads, write_sysctls
+from evenhand.lab.flow_hash import read_flow_hash
 from evenhand.lab.limits import give_back, make_room, read_cache_statistics, read_limits
 from evenhand.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.lab.napi import napi_threads
@@ -135,6 +136,7 @@ class LinuxLab:
                         "name": self.dut_interface(side),
                         "native_xdp": is_native_xdp(ip, self.dut_interface(side)),
                         "offloads": read_offloads(self.dut_interface(side)),
+                        "rx_flow_hash": read_flow_hash(self.dut_interface(side)),
                         "napi_threads": {str(pid): sorted(os.sched_getaffinity(pid)) for pid in napi_threads(self.dut_interface(side))},
                     }
                     for side in SIDES

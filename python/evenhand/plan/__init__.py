@@ -2,7 +2,7 @@
 """Station 1, address plan: what the user writes becomes checked, frozen dataclasses."""
 
 from evenhand.plan.describe import describe_plan
-from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, HostMacs, PlanSide, SideName
+from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, HostMacs, PlanSide, SideName, plan_title
 from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import Counts, Topology
@@ -31,5 +31,6 @@ __all__ = [
     "gateway_v4",
     "gateway_v6",
     "make_plan",
+    "plan_title",
     "plan_warnings",
 ]

@@ -54,6 +54,11 @@ class PlanSide:
         return self.hosts.addresses if self.is_direct else 1
 
 
+def plan_title(name: str) -> str:
+    """A plan's name as people type it: `gateway-v4`. Documents and stored runs have `gateway_v4`; both are read everywhere."""
+    return name.replace("_", "-")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressPlan:
     """All addresses and routes of one topology (SEED-10 .. SEED-17), checked by `validate.check_plan`."""
@@ -68,6 +73,11 @@ class AddressPlan:
     destination_ports: UdpRange
     fixed_source: bool = False
     """Every frame comes from the first host of its side, as in RFC 2544 section 12; for comparison runs (SEED-35)."""
+
+    @property
+    def title(self) -> str:
+        """The name as people type it."""
+        return plan_title(self.name)
 
     @property
     def sides(self) -> tuple[PlanSide, PlanSide]:

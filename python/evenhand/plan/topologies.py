@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from evenhand.errors import PlanError
-from evenhand.plan.model import AddressPlan
+from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.ranges import Mode, UdpRange
 from evenhand.plan.topology import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Counts, SideAddresses, Topology
 
@@ -156,7 +158,9 @@ def make_plan(
     """The plan of this name; `-` and `_` are the same. PlanError names the plans there are."""
     topology = TOPOLOGIES.get(name.replace("-", "_"))
     if topology is None:
-        raise PlanError(f"there is no plan {name!r}", next_step=f"Use one of: {', '.join(TOPOLOGIES)}.")
+        titles = [plan_title(known) for known in TOPOLOGIES]
+        near = get_close_matches(plan_title(name.lower()), titles, n=1)
+        raise PlanError(f"there is no plan {name!r}", next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(titles)}.")
     return topology(
         hosts, networks=networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
         source_ports=source_ports, destination_ports=destination_ports,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evenhand.errors import PlanError
-from evenhand.plan.model import AddressPlan, PlanSide, SideName
+from evenhand.plan.model import AddressPlan, PlanSide, SideName, plan_title
 from evenhand.plan.ranges import HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.validate import check_plan
 
@@ -77,7 +77,7 @@ class Topology:
             PlanError: A count outside the topology's limits.
         """
         if self.networks is None and network_mode != "pseudorandom":
-            raise PlanError(f"{network_mode} networks: {self.name} has one network, which has no number", where="network mode")
+            raise PlanError(f"{network_mode} networks: {plan_title(self.name)} has one network, which has no number", where="network mode")
         left_hosts, right_hosts = self._hosts_of_sides(hosts)
         left_networks, right_networks = self._networks_of_sides(networks)
 
@@ -113,7 +113,7 @@ class Topology:
         most = max(_both(hosts, 0))
         if self.networks is not None and self.ip_version == 4 and most > 0xFF:
             raise PlanError(
-                f"{most} hosts in each network: {self.name} has the number of the network where hosts above 255 need an octet",
+                f"{most} hosts in each network: {plan_title(self.name)} has the number of the network where hosts above 255 need an octet",
                 where="hosts",
                 next_step="Use gateway-v4 or direct-v4-net16: one network with more than 65,000 hosts (SEED-34).",
             )
@@ -125,18 +125,20 @@ class Topology:
         most = max(_both(networks, 1))
         if most > 1 and self.ip_version == 4:
             raise PlanError(
-                f"{most} networks: {self.name} has one, because in IPv4 either networks or hosts take the third octet",
+                f"{most} networks: {plan_title(self.name)} has one, because in IPv4 either networks or hosts take the third octet",
                 where="networks",
                 next_step="Use nets-v4-gateway or nets-v4-multi-host: up to 256 networks with up to 254 hosts each (SEED-34).",
             )
         if most > 1:
-            raise PlanError(f"{most} networks: {self.name} has one", where="networks", next_step="Use nets-v6-gateway or nets-v6-direct.")
+            raise PlanError(
+                f"{most} networks: {plan_title(self.name)} has one", where="networks", next_step="Use nets-v6-gateway or nets-v6-direct."
+            )
         return self._limited(networks, 1, "networks", "on each side")
 
     def _limited(self, counts: Counts, maximum: int, what: str, where: str) -> tuple[int, int]:
         for n in _both(counts, maximum):
             if not 1 <= n <= maximum:
-                raise PlanError(f"{n} {what}: {self.name} has {'1' if maximum == 1 else f'1 to {maximum}'} {where}", where=what)
+                raise PlanError(f"{n} {what}: {plan_title(self.name)} has {'1' if maximum == 1 else f'1 to {maximum}'} {where}", where=what)
         return _both(counts, maximum)
 
 

@@ -63,7 +63,7 @@ def draw_series(series: Sequence[Prediction], smallest_even: int | None, path: P
     axes.set_xlabel(hosts_title(plan))
     axes.set_ylabel("share of the plateau (%)")
     directions = "both directions" if len(series[-1].directions) == 2 else f"{series[-1].directions[0]} direction"
-    axes.set_title(f"{plan.name}, {directions}\n{describe_model(model)}", fontsize=10, loc="left")
+    axes.set_title(f"{plan.title}, {directions}\n{describe_model(model)}", fontsize=10, loc="left")
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     try:

@@ -40,7 +40,7 @@ def suite_table(entries: Sequence[SuiteEntry]) -> Table:
     for entry in entries:
         plan, result, final = entry.profile.plan, entry.result, entry.result.final_trial
         table.add_row(
-            plan.name, " x ".join(format_count(side.hosts.addresses) for side in plan.sides), str(entry.profile.frame_size),
+            plan.title, " x ".join(format_count(side.hosts.addresses) for side in plan.sides), str(entry.profile.frame_size),
             _value(result), "-" if final is None else format_ratio(final.loss_ratio), _words(result.outcome),
         )  # fmt: skip
     return table
@@ -83,7 +83,7 @@ def _search_line(entry: SuiteEntry) -> str:
     said.append(
         f"tester late by at most {format_duration(figures.max_overdue_us / 1e6)}, poll gap {format_duration(figures.max_poll_gap_us / 1e6)}"
     )
-    return f"{entry.profile.plan.name}, {entry.profile.hosts}: {'; '.join(said)}."
+    return f"{entry.profile.plan.title}, {entry.profile.hosts}: {'; '.join(said)}."
 
 
 def _words(outcome: Outcome) -> str:
@@ -109,7 +109,7 @@ def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:
             assert one.result.throughput_fps is not None
             ratio = entry.result.throughput_fps / one.result.throughput_fps
             lines.append(
-                f"{entry.profile.plan.name}: with {entry.profile.hosts} the DUT forwards {ratio:.2f} times what it forwards "
+                f"{entry.profile.plan.title}: with {entry.profile.hosts} the DUT forwards {ratio:.2f} times what it forwards "
                 "with one address pair (one search each: no spread is known)."
             )
     return lines

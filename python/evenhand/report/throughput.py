@@ -13,7 +13,7 @@ from rich.text import Text
 from evenhand.plan import AddressPlan, Direction, HostMacs
 from evenhand.report.learning import learning_deviations
 from evenhand.search import FULL_LENGTH_S, Outcome, SearchTrial, ThroughputGoal, ThroughputResult, describe_outcome
-from evenhand.trial import Deviation, LearningResult, TrialResult, Verdict
+from evenhand.trial import Deviation, LearningResult, TrialResult, Verdict, join_directions
 from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 
 VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "yellow"}
@@ -140,7 +140,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         value = f"{bound}{format_count(result.throughput_fps)} fps per direction{both}"
     loss = f" with a loss ratio of at most {format_ratio(result.goal.loss_ratio)}" if result.goal.loss_ratio else ""
     lines = [
-        f"Throughput{loss}: {value}; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts} ({profile.plan.name}); "
+        f"Throughput{loss}: {value}; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts} ({profile.plan.title}); "
         f"theoretical limit {describe_limit(profile)}.",
         f"Outcome: {describe_outcome(result)}.",
     ]
@@ -220,5 +220,5 @@ def _p99(result: TrialResult) -> str:
 
 def _story(trial: SearchTrial) -> str:
     attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    reasons = "; ".join(reason.text for reason in trial.result.reasons)
+    reasons = "; ".join(reason.text for reason in join_directions(trial.result.reasons))
     return f"{trial.purpose}{attempt}" + (f": {reasons}" if reasons else "")

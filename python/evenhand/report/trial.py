@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.report.throughput import VERDICT_STYLES
-from evenhand.trial import Deviation, DirectionResult, TrialResult
+from evenhand.trial import Deviation, DirectionResult, TrialResult, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
 _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
@@ -46,7 +46,7 @@ def trial_report(result: TrialResult, deviations: Sequence[Deviation] = ()) -> R
         f" at {format_count(result.intended_fps)} fps per direction for {format_duration(result.intended_duration_s)}, "
         f"{result.frame_size} octet frames",
     )  # fmt: skip
-    lines: list[RenderableType] = [head, *(Text(f"  {reason.code}: {reason.text}") for reason in result.reasons)]
+    lines: list[RenderableType] = [head, *(Text(f"  {reason.code}: {reason.text}") for reason in join_directions(result.reasons))]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("")
     for name in result.directions:

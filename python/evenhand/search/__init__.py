@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 8, search: pure functions over a `Measurer`."""
 
-from evenhand.search.ceiling import STEP_DOWN, TesterCeiling, find_tester_ceiling
+from evenhand.search.ceiling import TesterCeiling, find_tester_ceiling
 from evenhand.search.model import (
     FULL_LENGTH_S,
     Outcome,
@@ -18,7 +18,6 @@ from evenhand.search.throughput import ProgressCallback, find_throughput
 
 __all__ = [
     "FULL_LENGTH_S",
-    "STEP_DOWN",
     "Outcome",
     "ProgressCallback",
     "Purpose",

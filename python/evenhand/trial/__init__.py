@@ -14,7 +14,7 @@ from evenhand.trial.learning import (
 )
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
-from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict
+from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict, join_directions
 from evenhand.trial.simulated import SimulatedMeasurer
 
 __all__ = [
@@ -42,5 +42,6 @@ __all__ = [
     "Verdict",
     "Waits",
     "find_engine",
+    "join_directions",
     "learn",
 ]

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, get_args
 
 from evenhand.errors import EngineError
 from evenhand.plan import Direction
@@ -29,6 +29,17 @@ class Reason:
 
     code: str
     text: str
+
+
+def join_directions(reasons: Iterable[Reason]) -> list[Reason]:
+    """For people: what holds for both directions in the same words is said once."""
+    joined: dict[tuple[str, str], Reason] = {}
+    for reason in reasons:
+        direction, colon, what = reason.text.partition(": ")
+        what = what if colon and direction in get_args(Direction) else reason.text
+        key = (reason.code, what)
+        joined[key] = reason if key not in joined else Reason(code=reason.code, text=f"both directions: {what}")
+    return list(joined.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
