@@ -55,7 +55,7 @@ demo: build  ## two minutes on the reference router: what the choice of test add
 demo-linux: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
 	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
 
-prove: build build-asan  ## what takes too long for `make test`: 10^9 draws, 10^7 fuzzed frames, known truth; half an hour
+prove: build build-asan  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth; half an hour
 	@tools/prove
 
 docs: deps  ## write the generated pages of docs/reference/

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,20 +78,34 @@ def read_pytest(name: str, report: Path, exit_code: int) -> Outcome:
 def run_cpp_tests(name: str, build: str, of: str) -> Outcome:
     """The C++ tests of the engine or of the router, from one build folder."""
     program = ROOT / build / of / "tests" / f"evenhand-{of}-tests"
-    output: list[str] = []
     # Undefined behaviour is only printed otherwise, and the tests go on.
     environment = {**os.environ, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_stack_use_after_return=1"}
     try:
-        with subprocess.Popen(
-            [program, "--no-colors"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
-        ) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                output.append(line)
-                print(line, end="", flush=True)
+        ended = subprocess.run(
+            [program, "--no-colors"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=environment,
+            check=False,
+        )
     except OSError as error:
         return Outcome(name=name, trouble=str(error))
-    return read_doctest(name, "".join(output), process.returncode)
+    print(f"\n== {name}\n{ended.stdout}", flush=True)
+    return read_doctest(name, ended.stdout, ended.returncode)
+
+
+def run_all_cpp_tests() -> list[Outcome]:
+    """Two suites at a time, the slow ones first: none of them asks what time it is. Each prints when it has ended."""
+    suites = {
+        "C++ tests under sanitizers": ("build-asan", "engine"),
+        "C++ tests of the router under sanitizers": ("build-asan", "router"),
+        "C++ tests": ("build", "engine"),
+        "C++ tests of the router": ("build", "router"),
+    }
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        return list(pool.map(lambda suite: run_cpp_tests(suite[0], *suite[1]), suites.items()))
 
 
 def run_python_tests(name: str) -> Outcome:
@@ -107,16 +122,9 @@ def run_python_tests(name: str) -> Outcome:
 
 def main() -> int:
     start = time.monotonic()
-    outcomes = []
-    for name, run in {
-        "C++ tests": lambda name: run_cpp_tests(name, "build", "engine"),
-        "C++ tests of the router": lambda name: run_cpp_tests(name, "build", "router"),
-        "C++ tests under sanitizers": lambda name: run_cpp_tests(name, "build-asan", "engine"),
-        "C++ tests of the router under sanitizers": lambda name: run_cpp_tests(name, "build-asan", "router"),
-        "Python tests": run_python_tests,
-    }.items():
-        print(f"\n== {name}", flush=True)
-        outcomes.append(run(name))
+    outcomes = run_all_cpp_tests()
+    print("\n== Python tests", flush=True)
+    outcomes.append(run_python_tests("Python tests"))
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)

@@ -26,6 +26,7 @@ class ProgressDisplay:
         self._status = ""
         self._phase = ""
         self._deadline_s = 0.0
+        self._has_told_loads = False
         self.later_s = 0.0
         """Expected time of what comes after the present search."""
 
@@ -45,6 +46,9 @@ class ProgressDisplay:
     def on_search_event(self, event: SearchEvent) -> None:
         """See `find_throughput`."""
         if isinstance(event, TrialStarted):
+            if not self._has_told_loads:
+                self.say("Loads are per direction; after each trial: where the throughput lies, and the time left.", style="dim")
+                self._has_told_loads = True
             attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
             last = event.number + event.remaining_trials - 1
             self._begin(

@@ -95,8 +95,9 @@ def test_signals_end_the_engine_and_leave_a_readable_run(
     engines = [int(pid) for pid in children.read_text().split()]
     assert engines
     process.send_signal(number)
-    process.communicate(timeout=60)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == code
+    assert f"The trials so far are stored in {run}." in said.decode()
     assert not any(Path(f"/proc/{pid}").exists() for pid in engines)
     (search,) = read_run(run).searches
     assert search.outcome == "stopped"

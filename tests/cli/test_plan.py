@@ -46,7 +46,7 @@ def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, na
         else:
             assert f"{side.routes[-1]}" in text
             assert f"via {side.gateway.ip}" in text
-    for shown in (plan.name, plan.figure, "pseudorandom", "1024-65535", "1-49151", f"{plan.pairs:,}"):
+    for shown in (plan.title, plan.figure, "pseudorandom", "1024-65535", "1-49151", f"{plan.pairs:,}"):
         assert shown in text
     assert ("derived from Figures 3 and 5" in text) == (name in ("nets-v4-gateway", "nets-v6-gateway"))
     document = evenhand("plan", "show", name, "--json").json
@@ -80,7 +80,8 @@ def test_modes_are_passed_on(evenhand: Run) -> None:
         (("nets-v4-gateway", "--networks", "many"), "--networks"),
         (("gateway-v4", "--host-mode", "pseudorandon"), "Did you mean pseudorandom?"),
         (("gateway-v4", "--network-mode", "fixed"), "one network"),
-        (("gateway-v5",), "gateway_v4"),
+        (("gateway-v5",), "Did you mean gateway-v"),
+        (("none",), "gateway-v4, gateway-v6, direct-v4-net24"),
     ],
 )
 def test_what_a_plan_cannot_have_is_refused_with_what_can_be_had(evenhand: Run, arguments: tuple[str, ...], words: str) -> None:

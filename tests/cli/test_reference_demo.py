@@ -32,7 +32,8 @@ def _needs_programs() -> None:
             pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("plan", ["gateway-v6"])  # IPv4 is what everybody runs by hand; a minute each
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
     """SEED-69, SEED-70, SEED-71: one pair meets one element a direction, many addresses meet all, and each search has its prediction."""
     run, page = tmp_path / "demo.evenhand", tmp_path / "demo.html"

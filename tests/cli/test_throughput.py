@@ -25,7 +25,8 @@ def test_a_search_is_found_shown_and_stored(evenhand: Run, engine_playing: Play,
     assert "fps per direction" in ended.out
     assert "UDP over IPv4" in ended.out
     assert "Stored in" in ended.out
-    assert "trial 1: 1 Mfps per direction" in ended.err
+    assert "Loads are per direction" in ended.err
+    assert "trial 1: 1 Mfps for" in ended.err
     stored = read_run(run)
     (search,) = stored.searches
     assert search.outcome == "found"

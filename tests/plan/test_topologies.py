@@ -250,7 +250,7 @@ def test_counts_beyond_a_topology_are_refused(name: str, hosts: Any, networks: A
 
 
 def test_a_mode_of_networks_needs_networks() -> None:
-    with pytest.raises(PlanError, match="gateway_v4 has one network"):
+    with pytest.raises(PlanError, match="gateway-v4 has one network"):
         make_plan("gateway_v4", network_mode="fixed")
 
 
@@ -278,8 +278,11 @@ def test_a_direct_plan_has_no_gateway_in_the_contract() -> None:
 
 def test_an_unknown_plan_is_answered_with_those_there_are() -> None:
     with pytest.raises(PlanError) as caught:
-        make_plan("gateway_v5")
-    assert "gateway_v4" in caught.value.next_step
+        make_plan("unheard-of")
+    assert all(name.replace("_", "-") in caught.value.next_step for name in TOPOLOGIES)
+    with pytest.raises(PlanError) as caught:
+        make_plan("gatway_v4")
+    assert caught.value.next_step == "Did you mean gateway-v4?"
 
 
 def test_plans_of_one_topology_are_equal_and_frozen() -> None:

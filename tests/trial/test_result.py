@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import EngineError
-from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
+from evenhand.trial import Reason, SimulatedMeasurer, TrialResult, Verdict, join_directions
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
 
@@ -95,3 +95,19 @@ def test_a_tester_below_the_intended_load_is_invalid_not_a_loss() -> None:
     assert result.verdict is Verdict.INVALID
     assert result.lost_frames == 0
     assert result.offered_fps == pytest.approx(500)
+
+
+def test_reasons_that_hold_for_both_directions_are_said_once() -> None:
+    reasons = [
+        Reason(code="sender_overdue", text="forward: 12 of 100 frames left late"),
+        Reason(code="sender_overdue", text="reverse: 12 of 100 frames left late"),
+        Reason(code="loss", text="forward: lost 3 of 100 frames"),
+        Reason(code="loss", text="reverse: lost 4 of 100 frames"),
+        Reason(code="link", text="left: the link was down"),
+    ]
+    assert [(reason.code, reason.text) for reason in join_directions(reasons)] == [
+        ("sender_overdue", "both directions: 12 of 100 frames left late"),
+        ("loss", "forward: lost 3 of 100 frames"),
+        ("loss", "reverse: lost 4 of 100 frames"),
+        ("link", "left: the link was down"),
+    ]

@@ -138,6 +138,7 @@ def test_the_table_as_we_read_it_is_that_of_ip_neigh(plan: AddressPlan) -> None:
     assert len(ours) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [make_plan("direct_v4_net16"), make_plan("direct_v6")], ids=["v4-65533", "v6-65536"])
 def test_all_hosts_of_a_full_plan_live_beside_the_dut(plan: AddressPlan) -> None:
     """SEED-06, SEED-11, SEED-15, SEED-20, SEED-21, R5180-07: every one resolved by ARP or ND, none static; frames reach them,

@@ -127,6 +127,28 @@ def test_a_tester_asked_for_too_much_is_invalid_not_failed() -> None:
         document = run_trial(session, rate_fps=1e9, duration_s=0.2, limits={})
     assert document["verdict"] == "INVALID"
     assert {reason["code"] for reason in document["reasons"]} >= {"offered_load", "sender_overdue"}
+    for direction in document["directions"].values():
+        assert direction["offered_frames"] < direction["intended_frames"]
+        assert sum(direction["lost_by_tenth"]) == direction["lost_frames"], "what never left is not lost"
+
+
+def test_what_never_left_is_not_lost_with_several_streams_either(tmp_path: Path) -> None:
+    """R2544-07: each stream stops at a frame of its own; over a cable nothing is lost, and nothing may look so."""
+    cpu = cpus()[0]
+    workers = [
+        {
+            "cpu": cpu,
+            "senders": [{"side": "left", "stream": n} for n in range(3)] + [{"side": "right", "stream": 0}],
+            "receivers": [{"side": side, "queue": 0} for side in ("left", "right")],
+        }
+    ]
+    with engine() as session:
+        open_ports(session, gateway_v4(), *memif_cable(tmp_path), workers=workers)
+        document = run_trial(session, rate_fps=5e7, duration_s=0.3, directions=["forward"], limits={})
+    forward = document["directions"]["forward"]
+    assert document["verdict"] == "INVALID"
+    assert forward["offered_frames"] < forward["intended_frames"]
+    assert sum(forward["lost_by_tenth"]) == forward["lost_frames"]
 
 
 def test_progress_is_told_while_a_trial_runs(tmp_path: Path) -> None:

@@ -206,18 +206,19 @@ class RunStore:
     ) -> Iterator[SearchWriter]:
         """Begin a search. Ctrl-C or SIGTERM inside is stored as outcome `stopped`; its trials are kept."""
         goal_document = goal.to_document() if isinstance(goal, ThroughputGoal) else goal
-        with self._connection:
-            cursor = self._connection.execute(
-                "INSERT INTO searches (name, kind, started_at, plan, frame_size, seed, setup, goal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                # The seed is text: it has 64 bits without a sign, SQLite's integers have 63.
-                (name, kind, _now(), _to_json(plan), frame_size, str(seed), _to_json(setup), _to_json(goal_document)),
-            )
-        assert cursor.lastrowid is not None
-        writer = SearchWriter(self._connection, cursor.lastrowid)
+        search_id: int | None = None
         try:
-            yield writer
+            with self._connection:
+                search_id = self._connection.execute(
+                    "INSERT INTO searches (name, kind, started_at, plan, frame_size, seed, setup, goal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    # The seed is text: it has 64 bits without a sign, SQLite's integers have 63.
+                    (name, kind, _now(), _to_json(plan), frame_size, str(seed), _to_json(setup), _to_json(goal_document)),
+                ).lastrowid
+            assert search_id is not None
+            yield SearchWriter(self._connection, search_id)
         except (KeyboardInterrupt, SystemExit):
-            writer.finish_with("stopped")
+            if search_id is not None:  # it may have come before the first line of whoever has the writer
+                SearchWriter(self._connection, search_id).finish_with("stopped")
             raise
 
 
