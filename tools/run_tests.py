@@ -96,23 +96,31 @@ def run_cpp_tests(name: str, build: str, of: str) -> Outcome:
     return read_doctest(name, ended.stdout, ended.returncode)
 
 
-def run_all_cpp_tests() -> list[Outcome]:
-    """Two suites at a time, the slow ones first: none of them asks what time it is. Each prints when it has ended."""
-    suites = {
-        "C++ tests under sanitizers": ("build-asan", "engine"),
-        "C++ tests of the router under sanitizers": ("build-asan", "router"),
-        "C++ tests": ("build", "engine"),
-        "C++ tests of the router": ("build", "router"),
-    }
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        return list(pool.map(lambda suite: run_cpp_tests(suite[0], *suite[1]), suites.items()))
+def run_cpp_suites() -> list[Outcome]:
+    """One after the other; each prints when it has ended."""
+    return [
+        run_cpp_tests("C++ tests", "build", "engine"),
+        run_cpp_tests("C++ tests of the router", "build", "router"),
+        run_cpp_tests("C++ tests under sanitizers", "build-asan", "engine"),
+        run_cpp_tests("C++ tests of the router under sanitizers", "build-asan", "router"),
+    ]
 
 
-def run_python_tests(name: str) -> Outcome:
-    """Everything under tests/, with the reason of each skip."""
+def run_python_tests(name: str, marked: str) -> Outcome:
+    """What is marked so under tests/, with the reason of each skip."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-rs", "--durations=5", "--durations-min=5", f"--junitxml={report}"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-m",
+            f"({marked}) and not slow",
+            "-rs",
+            "--durations=5",
+            "--durations-min=5",
+            f"--junitxml={report}",
+        ]
         try:
             exit_code = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False).returncode
         except subprocess.TimeoutExpired:
@@ -122,9 +130,13 @@ def run_python_tests(name: str) -> Outcome:
 
 def main() -> int:
     start = time.monotonic()
-    outcomes = run_all_cpp_tests()
-    print("\n== Python tests", flush=True)
-    outcomes.append(run_python_tests("Python tests"))
+    # C++ tests and the Python ones without an engine ask no clock: they share the CPUs. Whoever sends frames has them alone.
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        cpp = beside.submit(run_cpp_suites)
+        without_an_engine = run_python_tests("Python tests", "not wire and not root")
+        outcomes = [*cpp.result(), without_an_engine]
+    print("\n== Python tests on ports and in namespaces", flush=True)
+    outcomes.append(run_python_tests("Python tests on ports and in namespaces", "wire or root"))
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)

@@ -15,6 +15,7 @@
 #include "frame/source.hpp"
 #include "octets.hpp"
 #include "plan/host_macs.hpp"
+#include "slow.hpp"
 
 using namespace evenhand;
 using plan::HostMacs;
@@ -93,7 +94,7 @@ TEST_CASE("an address that is found is that of the host that was found") {
         const auto found = set.find(address);
         RC_ASSERT(!found || set.address(*found) == address);
         // Found or not: a search through the same network by hand says the same.
-        if (!found && set.size() < 70'000) {
+        if (!found && set.size() < (tests::is_slow ? 2'000 : 70'000)) {
             for (std::uint32_t host = 0; host < set.size(); ++host) RC_ASSERT(!(set.address(host) == address));
         }
     });

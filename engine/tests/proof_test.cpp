@@ -11,6 +11,7 @@
 #include "proof/contrast.hpp"
 #include "proof/probability.hpp"
 #include "proof/proof.hpp"
+#include "slow.hpp"
 
 using namespace evenhand;
 using plan::Direction;
@@ -18,14 +19,9 @@ using proof::Generator;
 using proof::ProofRequest;
 using tests::gateway_v4;
 using tests::gateway_v6;
+using tests::is_slow;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool is_slow = true;  // not optimized either: the same statistics over fewer plans
-#else
-constexpr bool is_slow = false;
-#endif
 
 /// At least ten hits for each of 65,536 values (SEED-43).
 constexpr std::uint64_t enough = is_slow ? 700'000 : 4'000'000;

@@ -20,7 +20,6 @@ from evenhand.trial import EngineSession, find_engine
 from evenhand.units import max_theoretical_fps
 
 LAB_PREFIX = "lab:"
-LABS = ("linux",)
 RESOLVE_TIMEOUT_S = 5.0
 
 
@@ -63,11 +62,11 @@ def read_setup(text: str, plan: AddressPlan) -> Setup:
     """
     if text.startswith(LAB_PREFIX):
         name = text.removeprefix(LAB_PREFIX)
-        if name not in LABS:
-            raise RequestError(f"there is no lab {name!r}", where=text, next_step=f"Use {' or '.join(LAB_PREFIX + lab for lab in LABS)}.")
         lab = lab_status(name)
         if lab is None:
-            raise RequestError(f"the lab {name!r} is not up", where=text, next_step=f"evenhand lab up linux --plan {plan.title}")
+            raise RequestError(
+                f"the lab {name!r} is not up", where=text, next_step=f"Use lab:linux after: evenhand lab up linux --plan {plan.title}"
+            )
         return make_lab_setup(lab, plan)
     setup = Setup(name=text, testbed=read_testbed(Path(text)))
     network = read_host_network()
