@@ -38,9 +38,9 @@ double ticks_per_second(const ClockSample& earlier, const ClockSample& later) no
     return static_cast<double>(later.ticks - earlier.ticks) * ns_per_second / static_cast<double>(later.raw_ns - earlier.raw_ns);
 }
 
-double calibrate_ticks_per_second(int milliseconds) {
-    const ClockSample earlier = sample_clocks();
-    std::this_thread::sleep_for(std::chrono::milliseconds{milliseconds});
+double calibrate_ticks_per_second(const ClockSample& earlier, int milliseconds) {
+    const std::chrono::nanoseconds passed{raw_now_ns() - earlier.raw_ns};
+    std::this_thread::sleep_for(std::chrono::milliseconds{milliseconds} - passed);
     return ticks_per_second(earlier, sample_clocks());
 }
 

@@ -38,8 +38,8 @@ struct ClockSample {
 /// Ticks per second between two samples; the later must be later.
 [[nodiscard]] double ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept;
 
-/// Measure for about `milliseconds` (D6: not taken from rte_get_tsc_hz(), which rounds to 10 MHz in DPDK 22.11). 200 ms give
-/// about 0.3 ppm.
-[[nodiscard]] double calibrate_ticks_per_second(int milliseconds = 200);
+/// Measure from `earlier` on, for `milliseconds` at least (D6: not taken from rte_get_tsc_hz(), which rounds to 10 MHz in DPDK 22.11).
+/// 200 ms give about 0.3 ppm.
+[[nodiscard]] double calibrate_ticks_per_second(const ClockSample& earlier = sample_clocks(), int milliseconds = 200);
 
 }  // namespace evenhand::pace

@@ -45,6 +45,9 @@ class DpdkPort {
     DpdkPort(const DpdkPort&) = delete;
     DpdkPort& operator=(const DpdkPort&) = delete;
 
+    /// Close several ports at once, which takes no longer than one: a memif needs a moment after each step. Those not made are left out.
+    static void close_together(std::span<const std::unique_ptr<DpdkPort>> ports) noexcept;
+
     [[nodiscard]] const std::string& device() const noexcept { return options_.device; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     [[nodiscard]] plan::MacAddress mac() const;
@@ -96,7 +99,8 @@ class DpdkPort {
     void start();
     void start_device() const;
     unsigned send_answers() noexcept;
-    void close() noexcept;
+    static void close_together(std::span<DpdkPort* const> ports) noexcept;
+    void free_buffers() noexcept;
 
     PortOptions options_;
     std::string driver_;

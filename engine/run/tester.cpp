@@ -46,6 +46,7 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)} {
     frame::check_frame_size(request_.plan.version, request_.frame_size);
     count_queues();
 
+    opened_at_ = pace::sample_clocks();  // the rate is measured while the ports open
     std::vector<std::string> pci_devices;
     for (const auto& p : request_.ports) {
         if (port::is_pci_device(p.device)) pci_devices.push_back(p.device);
@@ -67,12 +68,12 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)} {
         busy_cpus.push_back(worker->cpu());
     }
     port::keep_off(busy_cpus);
-    opened_at_ = pace::sample_clocks();
-    calibrated_ticks_per_second_ = pace::calibrate_ticks_per_second();
+    calibrated_ticks_per_second_ = pace::calibrate_ticks_per_second(opened_at_);
 }
 
 Tester::~Tester() {
     for (auto& worker : workers_) worker->finish();
+    port::DpdkPort::close_together(ports_);
 }
 
 void Tester::count_queues() {

@@ -55,7 +55,7 @@ TEST_CASE("streams of one direction are evenly interleaved") {
 
 TEST_CASE("the clock goes forward, and its rate is found") {
     const auto earlier = pace::sample_clocks();
-    const double rate = pace::calibrate_ticks_per_second(20);
+    const double rate = pace::calibrate_ticks_per_second(pace::sample_clocks(), 20);
     const auto later = pace::sample_clocks();
     CHECK(later.ticks > earlier.ticks);
     CHECK(later.raw_ns > earlier.raw_ns);

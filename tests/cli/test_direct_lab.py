@@ -51,6 +51,7 @@ def test_a_trial_learns_first_and_keeps_what_it_learnt(lab: LinuxLab, tmp_path: 
     assert len(macs) == 100
 
 
+@pytest.mark.slow  # five rounds of learning twice, and both IP versions
 def test_hosts_that_the_dut_does_not_reach_end_it_unless_they_are_allowed(lab: LinuxLab) -> None:
     """R2544-35: exit code 3, the addresses, and what to do; with --allow-unreachable a deviation."""
     lost = str(make_plan(lab.plan, 50).right.hosts.address(7))

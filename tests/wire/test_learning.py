@@ -98,7 +98,10 @@ def test_the_frames_of_learning_lead_to_each_host_once(name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("host_macs", ["port", "pseudorandom"])
-@pytest.mark.parametrize("name", ["direct_v4_net16", "direct_v6", "nets_v4_multi_host", "nets_v6_direct"])
+@pytest.mark.parametrize(
+    "name",
+    ["direct_v4_net16", "direct_v6", *(pytest.param(name, marks=pytest.mark.slow) for name in ("nets_v4_multi_host", "nets_v6_direct"))],
+)
 def test_questions_are_answered_for_hosts_and_nobody_else(name: str, host_macs: str, tmp_path: Path) -> None:
     """SEED-20, SEED-21, R4814-05, R4814-08: hosts, asked of all or of the host alone; not the DUT, not the other side."""
     plan = make_plan(name)
@@ -176,7 +179,7 @@ def test_learning_can_be_stopped() -> None:
 
 
 @pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v6", "nets_v4_multi_host", "nets_v6_direct"])
-@pytest.mark.parametrize("host_macs", ["port", "pseudorandom"])
+@pytest.mark.parametrize("host_macs", [pytest.param("port", marks=pytest.mark.slow), "pseudorandom"])
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_the_kernels_router_learns_every_host(name: str, host_macs: str) -> None:

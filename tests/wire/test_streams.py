@@ -49,7 +49,9 @@ def streams_on_one_worker(streams: int) -> list[Document]:
 
 
 @PLANS
-@pytest.mark.parametrize("streams", [pytest.param("two cores", marks=TWO_CORES), 2, 3, 7])
+@pytest.mark.parametrize(
+    "streams", [pytest.param("two cores", marks=TWO_CORES), *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3)), 7]
+)
 def test_the_streams_of_a_direction_send_its_frames_each_once(plan: AddressPlan, streams: int | str, tmp_path: Path) -> None:
     """SEED-44, D3: the union of all captures is the preview; 1001 frames divide by none of these numbers but 7."""
     workers = two_workers(receive_queues=1) if isinstance(streams, str) else streams_on_one_worker(streams)
