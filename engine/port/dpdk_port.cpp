@@ -59,8 +59,6 @@ unsigned ring_frames(const std::string& driver, const std::string& device, unsig
                 options.where, denied ? "Run as root, or give the program the rights that the device needs." : next};
 }
 
-constexpr std::size_t most_ports = 2;  // of a tester, and of a router
-
 class Deadline {
    public:
     explicit Deadline(double seconds)
@@ -83,12 +81,12 @@ DpdkPort::DpdkPort(PortOptions options, const std::function<void(std::span<std::
         make_pools(fill_buffer);
         start();
     } catch (...) {
-        close_together(std::array{this});
+        close();
         throw;
     }
 }
 
-DpdkPort::~DpdkPort() { close_together(std::array{this}); }
+DpdkPort::~DpdkPort() { close(); }
 
 void DpdkPort::probe() {
     const std::string name = options_.device.substr(0, options_.device.find(','));
@@ -253,44 +251,23 @@ void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>
     if (send(0, &frame, 1) == 0) rte_pktmbuf_free(frame);
 }
 
-void DpdkPort::close_together(std::span<const std::unique_ptr<DpdkPort>> ports) noexcept {
-    std::array<DpdkPort*, most_ports> made{};
-    std::size_t n = 0;
-    for (const auto& port : ports.first(std::min(ports.size(), made.size()))) {
-        if (port != nullptr) made[n++] = port.get();
-    }
-    close_together(std::span{made}.first(n));
-}
-
-void DpdkPort::close_together(std::span<DpdkPort* const> ports) noexcept {
-    const auto is_open = [](const DpdkPort* port) { return port->id_ != RTE_MAX_ETHPORTS; };
-    const bool is_any_memif = std::ranges::any_of(ports, [&](const DpdkPort* port) { return is_open(port) && port->driver_ == "net_memif"; });
-    // memif takes its sockets down in DPDK's interrupt thread, a moment after the call, from memory that the next step frees: a busy
-    // machine was seen to crash there. No call tells when it is done.
-    const auto settle = [&] {
-        if (is_any_memif) std::this_thread::sleep_for(100ms);
-    };
-    std::array<rte_device*, most_ports> devices{};
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-        if (!is_open(ports[i])) continue;
+void DpdkPort::close() noexcept {
+    if (id_ != RTE_MAX_ETHPORTS) {
         rte_eth_dev_info info{};
-        if (rte_eth_dev_info_get(ports[i]->id_, &info) == 0) devices[i] = info.device;
-        if (ports[i]->started_) (void)rte_eth_dev_stop(ports[i]->id_);
+        rte_device* const device = rte_eth_dev_info_get(id_, &info) == 0 ? info.device : nullptr;
+        // memif takes its sockets down in DPDK's interrupt thread, a moment after the call, from memory that the next step frees: a busy
+        // machine was seen to crash there. No call tells when it is done.
+        const auto settle = [this] {
+            if (driver_ == "net_memif") std::this_thread::sleep_for(100ms);
+        };
+        if (started_) (void)rte_eth_dev_stop(id_);
+        settle();
+        (void)rte_eth_dev_close(id_);
+        settle();
+        if (device != nullptr) (void)rte_dev_remove(device);
+        settle();
+        id_ = RTE_MAX_ETHPORTS;
     }
-    settle();
-    for (DpdkPort* const port : ports) {
-        if (is_open(port)) (void)rte_eth_dev_close(port->id_);
-    }
-    settle();
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-        if (devices[i] != nullptr) (void)rte_dev_remove(devices[i]);
-        ports[i]->id_ = RTE_MAX_ETHPORTS;
-    }
-    settle();
-    for (DpdkPort* const port : ports) port->free_buffers();
-}
-
-void DpdkPort::free_buffers() noexcept {
     rte_pktmbuf_free_bulk(answer_burst_.data(), held_answers_);
     held_answers_ = 0;
     while (answers_ != nullptr && rte_ring_empty(answers_) == 0) {

@@ -45,9 +45,6 @@ class DpdkPort {
     DpdkPort(const DpdkPort&) = delete;
     DpdkPort& operator=(const DpdkPort&) = delete;
 
-    /// Close several ports at once, which takes no longer than one: a memif needs a moment after each step. Those not made are left out.
-    static void close_together(std::span<const std::unique_ptr<DpdkPort>> ports) noexcept;
-
     [[nodiscard]] const std::string& device() const noexcept { return options_.device; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     [[nodiscard]] plan::MacAddress mac() const;
@@ -99,8 +96,7 @@ class DpdkPort {
     void start();
     void start_device() const;
     unsigned send_answers() noexcept;
-    static void close_together(std::span<DpdkPort* const> ports) noexcept;
-    void free_buffers() noexcept;
+    void close() noexcept;
 
     PortOptions options_;
     std::string driver_;

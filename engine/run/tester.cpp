@@ -73,7 +73,6 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)} {
 
 Tester::~Tester() {
     for (auto& worker : workers_) worker->finish();
-    port::DpdkPort::close_together(ports_);
 }
 
 void Tester::count_queues() {

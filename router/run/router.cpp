@@ -85,7 +85,6 @@ Router::Router(const RouterConfig& config) : context_{.ticks_per_second = pace::
 Router::~Router() {
     quit_.store(true, std::memory_order_relaxed);
     if (thread_.joinable()) thread_.join();
-    port::DpdkPort::close_together(ports_);
 }
 
 void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) {
