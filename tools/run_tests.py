@@ -110,17 +110,8 @@ def run_python_tests(name: str, marked: str) -> Outcome:
     """What is marked so under tests/, with the reason of each skip."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-m",
-            f"({marked}) and not slow",
-            "-rs",
-            "--durations=5",
-            "--durations-min=5",
-            f"--junitxml={report}",
-        ]
+        command = [sys.executable, "-m", "pytest", "-m", f"({marked}) and not slow"]
+        command += ["-rs", "--durations=5", "--durations-min=5", f"--junitxml={report}"]
         try:
             exit_code = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False).returncode
         except subprocess.TimeoutExpired:

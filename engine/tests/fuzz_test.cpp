@@ -74,7 +74,7 @@ void throw_at_receiver(std::size_t count) {
     for (int i = 0; i < 4; ++i) target.receive();
     CHECK(target.got().received_frames == expected.size());
     // Two bits that cancel out in the tag make another number of the trial now and then, which a checksum cannot tell.
-    CHECK(expected.size() < seeds.size() + count / 1000);
+    CHECK(expected.size() < seeds.size() + count / 1'000'000);
     CHECK(target.got().corrupted_frames > 0);
 }
 

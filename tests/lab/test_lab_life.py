@@ -8,10 +8,10 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from lab_holder import holder
 
 from evenhand.errors import HostError
 from evenhand.lab import build as lab_build
@@ -24,25 +24,6 @@ pytestmark = pytest.mark.root
 V4, V6 = make_plan("gateway_v4"), make_plan("gateway_v6")
 GUARD_S = 30
 RTMGRP_LINK = 1
-
-HOLD_A_LAB = """
-import sys, time
-from evenhand.lab import linux_lab
-from evenhand.plan import make_plan
-with linux_lab(make_plan("gateway_v4"), name=sys.argv[1]):
-    print("up", flush=True)
-    time.sleep(600)
-"""
-
-
-def holder(name: str) -> subprocess.Popen[str]:
-    """Another process that is inside `with linux_lab`."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD_A_LAB, name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "up\n"
-    return process
 
 
 def remains(name: str) -> list[str]:

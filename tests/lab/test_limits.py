@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from lab_holder import holder
 
 from evenhand.errors import HostError
 from evenhand.lab import lab_down, lab_status, lab_up, limits, linux_lab, state
@@ -20,15 +19,6 @@ KERNELS_OWN = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
 FULL = make_plan("direct_v4_net16")
 ENTRIES = 2 * 65533
 GUARD_S = 30
-
-HOLD_A_LAB = """
-import sys, time
-from evenhand.lab import linux_lab
-from evenhand.plan import make_plan
-with linux_lab(make_plan("direct_v4_net16"), name=sys.argv[1]):
-    print("up", flush=True)
-    time.sleep(600)
-"""
 
 
 @pytest.fixture
@@ -170,7 +160,7 @@ def test_the_kernels_own_limits_are_back_however_a_lab_ends(lab_name: str, end: 
         assert {"entries", "table_fulls"} <= set(table["cache"])
         lab_down(lab_name)
     else:
-        with _holder(lab_name) as process:
+        with holder(lab_name, "direct_v4_net16") as process:
             assert _room() >= ENTRIES
             process.send_signal(signal.SIGINT if end == "ctrl-c" else signal.SIGKILL)
             process.wait(GUARD_S)
@@ -192,13 +182,3 @@ def test_a_lab_whose_limits_cannot_be_raised_leaves_nothing(lab_name: str, monke
     assert refusal.value.exit_code == 3
     assert state.read_record(lab_name) is None
     lab_up(make_plan("gateway_v4"), name=lab_name)
-
-
-def _holder(name: str) -> subprocess.Popen[str]:
-    """Another process that is inside `with linux_lab`."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD_A_LAB, name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "up\n"
-    return process

@@ -57,6 +57,9 @@ def measure(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> dic
         ("gateway-v6", 1, "type1"),
         ("gateway-v4", 1, "type2"),
         ("gateway-v6", 1, "type2"),
+        pytest.param("gateway-v4", None, "type2", marks=pytest.mark.slow),
+        pytest.param("gateway-v6", None, "type1", marks=pytest.mark.slow),
+        pytest.param("gateway-v6", None, "type2", marks=pytest.mark.slow),
     ],
 )
 def test_the_elements_that_work_are_those_that_were_predicted(name: str, hosts: int | None, hash_type: HashType) -> None:

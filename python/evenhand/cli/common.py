@@ -71,9 +71,9 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
 @contextmanager
 def open_run(run: Path) -> Iterator[RunStore]:
     """The run's file, as long as the verb goes on. A verb that ends early says where the trials are that it has made."""
-    opening = RunStore(run, command=command_line())
+    store = RunStore(run, command=command_line())  # refused here, a file that exists is not ours: nothing is said of trials in it
     try:
-        with opening as store:
+        with store:
             yield store
     except BaseException:
         if run.exists():  # not if nothing had begun

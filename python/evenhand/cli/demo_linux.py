@@ -214,6 +214,6 @@ def _document(entries: list[SuiteEntry], facts: dict[str, Any], run: Path | None
         "versions": read_versions(),
         "run": None if run is None else str(run),
         "searches": [entry.to_document() for entry in entries],
-        "deviations": [{"requirement": d.requirement, "text": d.text} for d in suite_deviations(entries)],
+        "deviations": [d.to_document() for d in suite_deviations(entries)],
         "summary": suite_lines(entries),
     }

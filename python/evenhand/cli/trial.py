@@ -138,7 +138,7 @@ def trial(
                 "command": "trial",
                 "run": None if run is None else str(run),
                 **tester.profile.to_document(),
-                "deviations": [{"requirement": d.requirement, "text": d.text} for d in tester.profile.deviations],
+                "deviations": [d.to_document() for d in tester.profile.deviations],
                 "trial": result.raw,
             }
         )

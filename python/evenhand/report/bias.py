@@ -175,7 +175,7 @@ def bias_document(cases: Sequence[BiasCase]) -> dict[str, Any]:
         ],
         "model": cases[0].prediction.model.to_document(),
         "verdict": bias_verdict(cases),
-        "deviations": [{"requirement": d.requirement, "text": d.text} for d in suite_deviations(bias_entries(cases))],
+        "deviations": [d.to_document() for d in suite_deviations(bias_entries(cases))],
     }
 
 

@@ -194,7 +194,7 @@ def throughput_document(result: ThroughputResult, profile: Profile) -> dict[str,
         **result.to_document(),
         "throughput_fps_total": both,
         "tester": WorstTesterFigures.of(t.result for t in result.trials).to_document(),
-        "deviations": [{"requirement": d.requirement, "text": d.text} for d in collect_deviations(result.trials, profile)],
+        "deviations": [d.to_document() for d in collect_deviations(result.trials, profile)],
         "trials": [
             {
                 "number": t.number,

@@ -49,6 +49,10 @@ class Deviation:
     requirement: str
     text: str
 
+    def to_document(self) -> dict[str, str]:
+        """For `--json`."""
+        return {"requirement": self.requirement, "text": self.text}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderTally:
