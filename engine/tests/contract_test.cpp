@@ -15,6 +15,8 @@
 #include "octets.hpp"
 #include "plans.hpp"
 
+namespace contract_test {
+
 using namespace evenhand;
 using contract::Json;
 using plan::Direction;
@@ -430,3 +432,5 @@ TEST_CASE("a preview shows the frames that are drawn and sent (SEED-44, D3)") {
         }
     }
 }
+
+}  // namespace contract_test

@@ -11,6 +11,8 @@
 #include "plan/draw.hpp"
 #include "plans.hpp"
 
+namespace draw_test {
+
 using namespace evenhand;
 using plan::Direction;
 using plan::FlowBlock;
@@ -152,3 +154,5 @@ TEST_CASE("directions, seeds and streams") {
         CHECK(draw.draw(3).destination == 3);
     }
 }
+
+}  // namespace draw_test

@@ -12,6 +12,8 @@
 #include "octets.hpp"
 #include "plans.hpp"
 
+namespace frame_test {
+
 using namespace evenhand;
 using frame::IpVersion;
 using plan::Direction;
@@ -230,3 +232,5 @@ TEST_CASE("streams share the frames of a direction without gap or overlap") {
         }
     }
 }
+
+}  // namespace frame_test

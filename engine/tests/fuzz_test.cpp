@@ -8,6 +8,8 @@
 
 #include "rig.hpp"
 
+namespace fuzz_test {
+
 using namespace evenhand;
 using namespace evenhand::tests;
 
@@ -86,3 +88,5 @@ TEST_CASE("random and mutated frames never count as test frames, and break nothi
     SUBCASE("IPv4") { throw_at_receiver<IpVersion::v4>(count); }
     SUBCASE("IPv6") { throw_at_receiver<IpVersion::v6>(count); }
 }
+
+}  // namespace fuzz_test

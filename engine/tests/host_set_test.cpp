@@ -17,6 +17,8 @@
 #include "plan/host_macs.hpp"
 #include "slow.hpp"
 
+namespace host_set_test {
+
 using namespace evenhand;
 using plan::HostMacs;
 using plan::HostSet;
@@ -196,3 +198,5 @@ TEST_CASE("a frame carries the MAC of the host it comes from, and is the plan's 
         check_source_macs<frame::IpVersion::v6>(tests::direct_v6(1000), direction);
     }
 }
+
+}  // namespace host_set_test

@@ -17,6 +17,8 @@
 #include "rig.hpp"
 #include "slow.hpp"
 
+namespace learning_test {
+
 using namespace evenhand;
 using namespace evenhand::tests;
 using frame::LearningSource;
@@ -329,3 +331,5 @@ TEST_CASE("test frames between trials and learning count nowhere") {
     CHECK(rig.got().received_frames == before);
     CHECK(rig.got().duplicated_frames == 0);
 }
+
+}  // namespace learning_test

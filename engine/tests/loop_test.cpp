@@ -8,6 +8,8 @@
 
 #include "rig.hpp"
 
+namespace loop_test {
+
 using namespace evenhand;
 using namespace evenhand::tests;
 
@@ -240,3 +242,5 @@ TEST_CASE("a receiver whose counter is some ticks behind the sender's sees no la
     CHECK(rig.got().latency.count() == 1);
     CHECK(rig.got().latency.max() == 0);
 }
+
+}  // namespace loop_test

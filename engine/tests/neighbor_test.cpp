@@ -13,6 +13,8 @@
 #include "octets.hpp"
 #include "plans.hpp"
 
+namespace neighbor_test {
+
 using namespace evenhand;
 using neighbor::Responder;
 using tests::hex;
@@ -443,3 +445,5 @@ TEST_CASE("octets of any kind are read within their length") {
     });
     CHECK(damage);
 }
+
+}  // namespace neighbor_test

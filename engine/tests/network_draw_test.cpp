@@ -10,6 +10,8 @@
 #include "plan/draw.hpp"
 #include "plans.hpp"
 
+namespace network_draw_test {
+
 using namespace evenhand;
 using plan::Direction;
 using plan::FlowBlock;
@@ -231,3 +233,5 @@ TEST_CASE("modes of networks and hosts are chosen apart (SEED-35)") {
         CHECK(is_even(networks, frames));
     }
 }
+
+}  // namespace network_draw_test

@@ -7,6 +7,8 @@
 
 #include "pace/schedule.hpp"
 
+namespace pace_test {
+
 using namespace evenhand;
 
 TEST_CASE("frame k is due at k periods, without drift over a day") {
@@ -62,3 +64,5 @@ TEST_CASE("the clock goes forward, and its rate is found") {
     CHECK(rate > 1e6);
     CHECK(pace::ticks_per_second({.ticks = 0, .raw_ns = 0}, {.ticks = 3000, .raw_ns = 1000}) == doctest::Approx(3e9));
 }
+
+}  // namespace pace_test

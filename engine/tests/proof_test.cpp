@@ -13,6 +13,8 @@
 #include "proof/proof.hpp"
 #include "slow.hpp"
 
+namespace proof_test {
+
 using namespace evenhand;
 using plan::Direction;
 using proof::Generator;
@@ -384,3 +386,5 @@ TEST_CASE("of fields that are not drawn nothing is asked") {
     CHECK(r.fields[3].is_proven);
     CHECK(r.pairs.empty());
 }
+
+}  // namespace proof_test

@@ -8,6 +8,8 @@
 
 #include "rig.hpp"
 
+namespace sender_test {
+
 using namespace evenhand;
 using namespace evenhand::tests;
 
@@ -245,3 +247,5 @@ TEST_CASE("without a trial questions are answered and test frames counted nowher
     CHECK(rig.left.arrived().size() == 1);
     CHECK(take_all_buffers(rig.right, 2048).size() == 2048);
 }
+
+}  // namespace sender_test

@@ -12,6 +12,8 @@
 #include "rig.hpp"
 #include "tally/stream_order.hpp"
 
+namespace streams_test {
+
 using namespace evenhand;
 using namespace evenhand::tests;
 
@@ -284,3 +286,5 @@ TEST_CASE("a queue that is never empty is told nothing, and still tells what it 
     busy.receiver.turn(clock.now(), clock);
     CHECK(busy.tally->reordered_frames == 1);
 }
+
+}  // namespace streams_test

@@ -16,6 +16,8 @@
 #include "tally/sequence_map.hpp"
 #include "tally/tally.hpp"
 
+namespace tally_test {
+
 using namespace evenhand;
 using tally::LatencyHistogram;
 using tally::SequenceMap;
@@ -235,3 +237,5 @@ TEST_CASE("the tallies of two queues add up, and the longest gap stays the longe
     CHECK(sum->latency.count() == 2);
     CHECK(sum->latency.max() == 1000);
 }
+
+}  // namespace tally_test

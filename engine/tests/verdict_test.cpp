@@ -9,6 +9,8 @@
 
 #include "tally/verdict.hpp"
 
+namespace verdict_test {
+
 using namespace evenhand;
 using plan::Direction;
 using tally::TrialResult;
@@ -176,3 +178,5 @@ TEST_CASE("more loss never makes a better verdict") {
     });
     CHECK(right_order);
 }
+
+}  // namespace verdict_test

@@ -8,6 +8,8 @@
 #include "config/config.hpp"
 #include "fault.hpp"
 
+namespace config_test {
+
 using namespace evenhand;
 using namespace evenhand::router;
 using Json = nlohmann::json;
@@ -96,3 +98,5 @@ TEST_CASE("a request is counters or stop") {
     CHECK_THROWS_AS((void)read_router_request(R"({"request":"stop","now":1})"), Fault);
     CHECK_THROWS_AS((void)read_router_request("stop"), Fault);
 }
+
+}  // namespace config_test

@@ -16,6 +16,8 @@
 #include "elements/spread.hpp"
 #include "octets.hpp"
 
+namespace elements_test {
+
 using namespace evenhand;
 using namespace evenhand::router;
 
@@ -294,3 +296,5 @@ TEST_CASE("seeded defects come at their ratio, the same for the same seed") {
     Defects all{{.seed = 1, .ratios = {1, 0, 0, 0}, .at = {}}};
     for (std::uint64_t k = 0; k < 100; ++k) CHECK(Defects::has(all.of(k), Defect::loss));
 }
+
+}  // namespace elements_test

@@ -16,6 +16,8 @@
 #include "plans.hpp"
 #include "port/memory_port.hpp"
 
+namespace forwarder_test {
+
 using namespace evenhand;
 using namespace evenhand::router;
 using frame::IpVersion;
@@ -378,3 +380,5 @@ TEST_CASE("nothing that comes breaks the router, and each frame is accounted for
     CHECK(received == sent);
     CHECK(accounted == received);
 }
+
+}  // namespace forwarder_test

@@ -13,6 +13,8 @@
 #include "neighbor/responder.hpp"
 #include "octets.hpp"
 
+namespace local_test {
+
 using namespace evenhand;
 using plan::IpAddress;
 using plan::MacAddress;
@@ -518,3 +520,5 @@ TEST_CASE("100,000 damaged frames in buffers of their own size are survived, and
     CHECK(rig.counters().bad_checksum.value() > 1'000);
     CHECK(rig.counters().bad_hop_limit.value() > 100);
 }
+
+}  // namespace local_test

@@ -14,6 +14,8 @@
 #include "plans.hpp"
 #include "tables/neighbor_table.hpp"
 
+namespace neighbor_table_test {
+
 using namespace evenhand;
 using plan::IpAddress;
 using plan::IpVersion;
@@ -464,3 +466,5 @@ TEST_CASE("an option that cannot work is refused by name") {
     CHECK(refused({.queue_frames = 0}) == "queue_frames is 0");
     CHECK(refused({.questions_per_turn = 0}) == "questions_per_turn is 0");
 }
+
+}  // namespace neighbor_table_test

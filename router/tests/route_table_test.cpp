@@ -10,6 +10,8 @@
 #include "interfaces.hpp"
 #include "tables/route_table.hpp"
 
+namespace route_table_test {
+
 using namespace evenhand;
 using plan::IpAddress;
 using plan::IpVersion;
@@ -225,3 +227,5 @@ TEST_CASE("an interface asks from the address on the same link") {
     CHECK(interfaces[1].owns(interfaces[1].link_local));
     CHECK_FALSE(interfaces[1].owns(interfaces[0].link_local));
 }
+
+}  // namespace route_table_test
