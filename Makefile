@@ -37,10 +37,14 @@ build-asan/build.ninja: Makefile | deps
 	$(MESON_SETUP) $(if $(wildcard $@),--reconfigure) build-asan $(SANITIZED)
 	@touch $@
 
+# Nothing is compiled in it: clang-tidy reads there how each file is compiled, also those that are joined elsewhere.
+build-lint/build.ninja: | deps
+	meson setup build-lint -Djoined_tests=false
+
 test: build build-asan  ## run all tests: C++, C++ under sanitizers, Python
 	@$(PYTHON) tools/run_tests.py
 
-lint: deps build/build.ninja  ## check format, types, known mistakes, spelling, licences; `tools/lint NAME` runs one
+lint: deps build-lint/build.ninja  ## check format, types, known mistakes, spelling, licences; `tools/lint NAME` runs one
 	@tools/lint
 
 format: deps  ## format C++ and Python
@@ -62,5 +66,5 @@ docs: deps  ## write the generated pages of docs/reference/
 	@tools/generate-docs
 
 clean:  ## remove what these verbs made here; Debian packages stay
-	rm -rf build build-asan .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build build-asan build-lint .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 #include "port/dpdk_port.hpp"
 
 #include <fmt/format.h>
+#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -68,6 +70,26 @@ class Deadline {
    private:
     std::chrono::steady_clock::time_point at_;
 };
+
+/// Returns when DPDK's interrupt thread has done what it had to do. No call tells that, but the thread also runs alarms, and what was ready
+/// before an alarm was set is done in the same round as the alarm or before, thus before the next alarm. Several rounds, since one socket
+/// that is closed makes the other end's ready.
+void wait_for_interrupt_thread() {
+    constexpr int rounds = 5;
+    constexpr std::uint64_t round_us = 2000;
+    constexpr auto patience = 2s;  // of a machine that lets the thread wait; longer than any stall that was seen
+    for (int round = 0; round < rounds; ++round) {
+        std::atomic<bool> has_run{false};
+        const auto run = [](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release); };
+        if (rte_eal_alarm_set(round_us, run, &has_run) != 0) {
+            std::this_thread::sleep_for(20ms);
+            continue;
+        }
+        const auto give_up = std::chrono::steady_clock::now() + patience;
+        while (!has_run.load(std::memory_order_acquire) && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(200us);
+        (void)rte_eal_alarm_cancel(run, &has_run);  // also waits for one that is running: it must not see the flag go
+    }
+}
 
 void require(const PortOptions& options, int result, const std::string& what) {
     if (result < 0) refuse(options, result, what, "DPDK's own words are on stderr.");
@@ -256,9 +278,9 @@ void DpdkPort::close() noexcept {
         rte_eth_dev_info info{};
         rte_device* const device = rte_eth_dev_info_get(id_, &info) == 0 ? info.device : nullptr;
         // memif takes its sockets down in DPDK's interrupt thread, a moment after the call, from memory that the next step frees: a busy
-        // machine was seen to crash there. No call tells when it is done.
+        // machine was seen to crash there.
         const auto settle = [this] {
-            if (driver_ == "net_memif") std::this_thread::sleep_for(100ms);
+            if (driver_ == "net_memif") wait_for_interrupt_thread();
         };
         if (started_) (void)rte_eth_dev_stop(id_);
         settle();
