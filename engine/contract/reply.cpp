@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "contract/reader.hpp"
+#include "frame/host_mac_source.hpp"
 #include "frame/source.hpp"
 
 namespace evenhand::contract {
@@ -151,6 +152,8 @@ Ordered preview(const FramesRequest& r) {
     const plan::FlowDraw draw{r.plan, r.direction, r.seed};
     const auto& from = r.plan.side(plan::sending_side(r.direction)).hosts;
     const auto& to = r.plan.side(plan::receiving_side(r.direction)).hosts;
+    const plan::HostSet hosts{from};
+    const plan::HostMacs macs{r.seed, plan::sending_side(r.direction)};
     Ordered frames = Ordered::array();
     std::vector<std::byte> octets(r.frame_size - frame::fcs_octets);
     frame::write_pattern(V, octets);
@@ -159,7 +162,11 @@ Ordered preview(const FramesRequest& r) {
         const auto shape = frame::make_template(r.plan, r.frame_size, {.direction = r.direction, .stream = stream, .trial = r.trial}, r.source_mac, r.destination_mac);
         frame::TestFrameSource<V> source{shape, draw, {.first = k, .stride = r.streams}};
         std::byte* const buffer = octets.data();
-        source.write_next({&buffer, 1}, 0);
+        if (r.host_macs == run::HostMacMode::pseudorandom) {
+            frame::HostMacSource<frame::TestFrameSource<V>, V>{source, hosts, macs}.write_next({&buffer, 1}, 0);
+        } else {
+            source.write_next({&buffer, 1}, 0);
+        }
         const auto flow = draw.draw(k);
         frames.push_back({{"sequence", k},
                           {"stream", stream},

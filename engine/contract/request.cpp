@@ -115,6 +115,17 @@ std::vector<run::WorkerRequest::Queue> read_queues(ObjectReader& r, std::string_
     return queues;
 }
 
+/// Those of a request with this plan; that of the port if it says nothing.
+run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan) {
+    if (!r.has("host_macs")) return run::HostMacMode::port;
+    constexpr std::array<std::pair<const char*, run::HostMacMode>, 2> modes{{{"port", run::HostMacMode::port}, {"pseudorandom", run::HostMacMode::pseudorandom}}};
+    const auto mode = choice(r, "host_macs", modes);
+    if (mode == run::HostMacMode::pseudorandom && (plan.left.gateway || plan.right.gateway)) {
+        r.refuse("host_macs", "\"pseudorandom\" with a gateway: hosts behind a gateway have no MAC on the link (R4814-06)", "Use a direct form, or leave host_macs out.");
+    }
+    return mode;
+}
+
 run::OpenRequest read_open(ObjectReader& r) {
     run::OpenRequest open;
     if (r.has("host")) {
@@ -145,13 +156,7 @@ run::OpenRequest read_open(ObjectReader& r) {
     open.plan = read_plan(r.object("plan"));
     open.frame_size = read_frame_size(r);
     open.seed = r.whole("seed", 0, any_whole);
-    if (r.has("host_macs")) {
-        constexpr std::array<std::pair<const char*, run::HostMacMode>, 2> host_mac_modes{{{"port", run::HostMacMode::port}, {"pseudorandom", run::HostMacMode::pseudorandom}}};
-        open.host_macs = choice(r, "host_macs", host_mac_modes);
-        if (open.host_macs == run::HostMacMode::pseudorandom && (open.plan.left.gateway || open.plan.right.gateway)) {
-            r.refuse("host_macs", "\"pseudorandom\" with a gateway: hosts behind a gateway have no MAC on the link (R4814-06)", "Use a direct form, or leave host_macs out.");
-        }
-    }
+    open.host_macs = read_host_macs(r, open.plan);
     return open;
 }
 
@@ -226,6 +231,7 @@ FramesRequest read_frames(ObjectReader& r) {
     if (r.has("first")) frames.first = r.whole("first", 0, frame::sequence_mask - most_frames);
     if (r.has("trial")) frames.trial = static_cast<std::uint16_t>(r.whole("trial", 0, 65535));
     if (r.has("streams")) frames.streams = static_cast<unsigned>(r.whole("streams", 1, frame::most_streams));
+    frames.host_macs = read_host_macs(r, frames.plan);
     if (r.has("source_mac")) frames.source_mac = r.mac("source_mac");
     if (r.has("destination_mac")) frames.destination_mac = r.mac("destination_mac");
     return frames;

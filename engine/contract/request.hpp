@@ -30,6 +30,7 @@ struct FramesRequest {
     std::uint64_t count = 1;
     std::uint16_t trial = 0;
     unsigned streams = 1;
+    run::HostMacMode host_macs = run::HostMacMode::port;  // pseudorandom: instead of source_mac
     plan::MacAddress source_mac{};
     plan::MacAddress destination_mac{};
 };

@@ -158,13 +158,16 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(r.streams == 4);
         CHECK(r.trial == 65535);
         CHECK(r.destination_mac == plan::MacAddress{2, 0, 0, 0, 0, 2});
+        CHECK(r.host_macs == run::HostMacMode::port);
         const auto fixed = read_as<contract::FramesRequest>(lines[3]);
         CHECK(fixed.plan.left.hosts.host == plan::FieldRange{.first = 1, .count = 64, .mode = plan::Mode::increment});
         CHECK(fixed.plan.destination_ports == plan::FieldRange{.first = 7, .count = 1, .mode = plan::Mode::fixed});
         CHECK(fixed.frame_size == 1518);
     }
     SUBCASE("frames of plans with networks, and of direct plans") {
-        const auto v4 = read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v4_multi_host\"")).plan;
+        const auto with_macs = read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v4_multi_host\""));
+        CHECK(with_macs.host_macs == run::HostMacMode::pseudorandom);
+        const auto& v4 = with_macs.plan;
         CHECK_FALSE(v4.left.gateway.has_value());
         CHECK_FALSE(v4.fixed_source);
         CHECK(v4.right.hosts.network == plan::NetworkRange{.offset = 2, .count = 256});

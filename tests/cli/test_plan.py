@@ -142,5 +142,17 @@ def test_frame_sizes_out_of_range_are_refused(evenhand: Run, engine_playing: Pla
     assert not (tmp_path / "engine-was-started").exists()
 
 
+@pytest.mark.wire
+def test_frames_have_the_macs_of_their_hosts(evenhand: Run) -> None:
+    """R4814-05, R4814-06: as asked for, and only where hosts are on the link."""
+    ended = evenhand("plan", "frames", "direct-v4-net24", "--hosts", "9", "--host-macs", "pseudorandom", "--count", "200", "--json")
+    macs = {(frame["source"], frame["octets"][12:24]) for frame in ended.json["frames"]}
+    assert len(macs) == len({host for host, _ in macs}) == len({mac for _, mac in macs}) == 9
+    assert {mac[2:6] for _, mac in macs} == {"0001"}
+    refused = evenhand("plan", "frames", "gateway-v4", "--host-macs", "pseudorandom")
+    assert refused.code == 2
+    assert "--host-macs" in refused.err
+
+
 def test_a_wrong_direction_is_refused(evenhand: Run) -> None:
     assert evenhand("plan", "frames", "gateway-v4", "--direction", "up").code == 2

@@ -218,6 +218,17 @@ def test_the_first_estimate_is_close(limit_fps: float) -> None:
     assert abs(first.remaining_trials - len(result.trials)) <= 9
 
 
+def test_the_estimate_learns_that_loads_are_repeated() -> None:
+    """Each load takes two trials here: what is said to remain after the first third must not be half of what comes."""
+    events: list[SearchEvent] = []
+    result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(1, 100, 2)), on_progress=events.append)
+    assert result.outcome is Outcome.FOUND
+    third = len(result.trials) // 3
+    said = next(e for e in events if isinstance(e, TrialFinished) and e.trial.number == third)
+    to_come = len(result.trials) - third
+    assert 0.8 * to_come <= said.remaining_trials <= 1.25 * to_come
+
+
 @pytest.mark.parametrize(
     "goal",
     [

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from captures import sent_frames, without_time
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
-from wire_session import Document, engine, memif_cable, one_worker, open_ports, run_trial
+from wire_session import NOBODY, Document, engine, memif_cable, one_worker, open_ports, run_trial
 
 from evenhand.errors import RequestError
 from evenhand.lab import linux_lab
@@ -136,10 +137,16 @@ def test_frames_carry_the_mac_that_their_host_answers_with(tmp_path: Path) -> No
             run_trial(session, trial=trial, directions=["forward"], rate_fps=1_000, duration_s=0.1)
         learn(session, rounds=1, directions=["forward"], **FAST)
         session.request("close")
+        preview = session.request(
+            "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=1, direction="forward", count=100,
+            trial=1, host_macs="pseudorandom", destination_mac=NOBODY[0],
+        )["frames"]  # fmt: skip
     frames = [f for f in rdpcap(str(capture)) if UDP in f]
     assert len(frames) == 2 * 100 + 5
     assert {f[IPv6].src for f in frames} == {str(host) for host in hosts}
     assert all(f[Ether].src == mac_of[f[IPv6].src] for f in frames)
+    first_trial = [without_time(frame, 6) for frame in sent_frames(capture, 6)[:100]]
+    assert first_trial == [without_time(bytes.fromhex(shown["octets"]), 6) for shown in preview]
 
 
 def test_hosts_behind_a_gateway_have_no_mac_of_their_own(tmp_path: Path) -> None:

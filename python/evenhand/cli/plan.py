@@ -35,6 +35,7 @@ from evenhand.cli.common import (
     warn_about,
     write_json,
 )
+from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.errors import HostError, RequestError
 from evenhand.plan import AddressPlan, Direction, PlanSide, UdpRange, describe_plan
 from evenhand.report import make_pcap
@@ -113,6 +114,7 @@ def frames(
     host_mode: HostModeOption = DEFAULT_MODE,
     network_mode: NetworkModeOption = DEFAULT_MODE,
     fixed_source: FixedSourceOption = False,
+    host_macs: HostMacsOption = HostMacSet.PORT,
     frame_size: FrameSizeOption = None,
     frame_format: Annotated[FrameFormat, typer.Option("--format", help="table, csv, jsonl or pcap.")] = FrameFormat.TABLE,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")] = None,
@@ -125,6 +127,7 @@ def frames(
     if frame_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
         raise RequestError("a pcap file is no text for a terminal", where="--format pcap", next_step="Add --output FILE.")
     plan = read_plan(name, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
+    check_host_macs(host_macs, plan)
     size, note = choose_frame_size(plan, frame_size)
     if note is not None:
         err().print(note)
@@ -136,6 +139,7 @@ def frames(
         direction="reverse" if direction == "reverse" else "forward",
         first=first,
         count=count,
+        host_macs=host_macs,
     )
     if json_output:
         write_json({"plan": describe_plan(plan), "frame_size": size, "seed": seed, "direction": direction, "frames": drawn})
@@ -146,12 +150,27 @@ def frames(
 
 
 def ask_for_frames(
-    engine: Path, plan: AddressPlan, *, size: int, seed: int, direction: Direction, first: int, count: int
+    engine: Path,
+    plan: AddressPlan,
+    *,
+    size: int,
+    seed: int,
+    direction: Direction,
+    first: int,
+    count: int,
+    host_macs: HostMacSet = HostMacSet.PORT,
 ) -> list[dict[str, Any]]:
-    """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent."""
+    """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent. MACs of ports are unknown: 0."""
     with EngineSession([engine]) as session:
         reply = session.request(
-            "frames", plan=plan.to_contract(), frame_size=size, seed=seed, direction=direction, first=first, count=count
+            "frames",
+            plan=plan.to_contract(),
+            frame_size=size,
+            seed=seed,
+            direction=direction,
+            first=first,
+            count=count,
+            host_macs=host_macs.value,
         )
     drawn: list[dict[str, Any]] = reply["frames"]
     return drawn

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import ceil
 
 from evenhand.search.bracket import Bracket
 from evenhand.search.model import Outcome, Purpose, SearchEvent, SearchTrial, ThroughputGoal, ThroughputResult, TrialFinished, TrialStarted
@@ -138,7 +139,7 @@ class _Search:
         )  # fmt: skip
 
     def _estimate(self) -> tuple[int, float]:
-        """Trials and seconds to come, if each trial is valid and the first confirmation holds."""
+        """Trials and seconds to come, if loads are repeated as often as until now and the first confirmation holds."""
         bracket = self.bracket
         if bracket.is_below_minimum or (bracket.is_confirmed and (bracket.is_narrow or bracket.below_fps is None)):
             return 0, 0.0
@@ -148,7 +149,9 @@ class _Search:
         is_confirmation_due = self.are_short_trials_trusted and not self._are_durations_equal
         final = 1 if is_confirmation_due or searching == 0 else 0
         seconds = searching * (search_s + self.overhead_s) + final * (self.goal.final_duration_s + self.overhead_s)
-        return searching + final, seconds
+        loads = sum(trial.attempt == 1 for trial in self.trials)
+        trials_per_load = len(self.trials) / loads if loads else 1.0
+        return ceil((searching + final) * trials_per_load), seconds * trials_per_load
 
     def _tell(self, event: SearchEvent) -> None:
         if self.on_progress is not None:
