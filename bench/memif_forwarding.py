@@ -10,14 +10,13 @@ intended load, no tester can PASS, and the offered load beside it tells how much
 
 from __future__ import annotations
 
-import re
 import statistics
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from pieces import opened, record, spread, testpmd, trial
+from pieces import opened, record, spread, testpmd, testpmd_fps, trial
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.testbed.workers import lay_out_workers
@@ -49,14 +48,8 @@ def control_fps() -> float:
         with testpmd(0, [DEVICE.format(0, "server", socket)], FORWARDING):
             while not socket.exists():  # a client that comes before its server stays without link
                 time.sleep(0.1)
-            with testpmd(1, [DEVICE.format(0, "client", socket)], ["--forward-mode=flowgen", "--no-lsc-interrupt"]) as flood:
-                assert flood.stdin is not None
-                time.sleep(2)
-                for command in ("show port stats 0", "show port stats 0", "quit"):
-                    flood.stdin.write(command + "\n")
-                    time.sleep(CONTROL_S)
-                text, _ = flood.communicate(timeout=30)
-                return float(re.findall(r"Rx-pps:\s+(\d+)", text)[1])
+            flood = ["--forward-mode=flowgen", "--no-lsc-interrupt"]
+            return testpmd_fps(1, DEVICE.format(0, "client", socket), flood, CONTROL_S, direction="Rx")
 
 
 def main() -> None:

@@ -62,16 +62,21 @@ def testpmd(cpu: int, devices: list[str], options: list[str]) -> Iterator[subpro
         process.wait()
 
 
-def txonly_fps(cpu: int, device: str, seconds: float) -> float:
-    """What testpmd sends there: every frame alike, bursts of 32. It takes the rate itself, between two looks."""
-    with testpmd(cpu, [device], ["--forward-mode=txonly", "--burst=32"]) as process:
+def testpmd_fps(cpu: int, device: str, options: list[str], seconds: float, *, direction: str) -> float:
+    """What testpmd sends ("Tx") or gets ("Rx") on its only port. It takes the rate itself, between two looks."""
+    with testpmd(cpu, [device], options) as process:
         assert process.stdin is not None
         time.sleep(2)
         for command in ("show port stats 0", "show port stats 0", "quit"):
             process.stdin.write(command + "\n")
             time.sleep(seconds)
         text, _ = process.communicate(timeout=30)
-        return float(re.findall(r"Tx-pps:\s+(\d+)", text)[1])
+        return float(re.findall(rf"{direction}-pps:\s+(\d+)", text)[1])
+
+
+def txonly_fps(cpu: int, device: str, seconds: float) -> float:
+    """What testpmd sends there: every frame alike, bursts of 32."""
+    return testpmd_fps(cpu, device, ["--forward-mode=txonly", "--burst=32"], seconds, direction="Tx")
 
 
 def spread(values: list[float]) -> dict[str, Any]:
