@@ -67,6 +67,9 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)} {
         worker->start();
         busy_cpus.push_back(worker->cpu());
     }
+    if (request_.dut) {
+        for (const auto& watched : request_.dut->cpus) watches_.push_back(std::make_unique<witness::CpuWatch>(watched.cpu, watched.threads));
+    }
     port::keep_off(busy_cpus);
     calibrated_ticks_per_second_ = pace::calibrate_ticks_per_second(opened_at_);
 }

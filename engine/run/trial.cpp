@@ -11,6 +11,7 @@
 
 #include "fault.hpp"
 #include "frame/template.hpp"
+#include "run/host_record.hpp"
 #include "run/tester.hpp"
 #include "tally/verdict.hpp"
 
@@ -279,6 +280,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
         orders[static_cast<std::size_t>(direction)] = {receive_queues(plan::receiving_side(direction)), streams(plan::sending_side(direction)),
                                                        static_cast<Ticks>(order_settles_us * rate / us_per_second)};
     }
+    HostWitness host{*this};
     const Timeline time{request, rate};
     const auto trials = make_worker_trials(*this, request, time, rate, maps, orders);
     if (goes_on) {
@@ -300,12 +302,17 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
             while (!trial->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::milliseconds{1});
         }
     }
+    host.end();
+    result.host = host.record();
     result.stopped = !goes_on;
     for (const auto side : {Side::left, Side::right}) result.ports[index(side)].after = port(side).counters();
     constexpr double per_million = 1e6;
     result.ticks_per_second = rate;
     result.clock_error_ppm = (pace::ticks_per_second(clock_before, pace::sample_clocks()) / rate - 1) * per_million;
-    for (const auto direction : request.directions) result.directions.push_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], time, rate));
+    for (const auto direction : request.directions) {
+        auto& d = result.directions.emplace_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], time, rate));
+        d.away_frames = host.frames_while_away(request.rate_fps, time.start, time.send_deadline, rate);
+    }
     tally::judge(result);
     return result;
 }

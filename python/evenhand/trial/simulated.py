@@ -89,6 +89,7 @@ def make_direction_document(*, intended: int, offered: int, received: int, durat
         "forwarding_rate_fps": rate_fps * received / intended,
         "sender": {"overdue_frames": 0, "max_overdue_us": 1.0, "refusals": 0, "largest_burst": 1},
         "receiver": {"max_poll_gap_us": 5.0, "gap_frames": 0, "ring_frames": 2048},
+        "away_frames": 0,
         "latency": {
             "count": received,
             **dict.fromkeys(("min_ns", "max_ns", "mean_ns", "p50_ns", "p99_ns", "p999_ns"), latency_ns),
@@ -136,5 +137,6 @@ def make_trial_document(
         "phases": [{"phase": "sending", "start_s": 0, "seconds": duration_s}],
         "directions": directions,
         "ports": {"left": port, "right": port},
+        "host": {"tester": [{"cpu": 1, "stolen_us": 0.0, "waited_us": 0.0}], "dut": None},
         "clock": {"ticks_per_second": 1e9, "error_ppm": 0.0},
     }
