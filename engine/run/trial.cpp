@@ -53,6 +53,15 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, bool is
     shorter("R2544-18", request.waits.restabilize_s, rfc.restabilize_s, "for the DUT to restabilize");
     constexpr double full_length_s = 60;
     if (request.duration_s < full_length_s) found.push_back({"R2544-20", fmt::format("sent for {} s instead of 60 s", request.duration_s)});
+    const auto limit = [&](double value, double standard, std::string what) {
+        if (value != standard) found.push_back({"R2544-39", fmt::format(fmt::runtime(what), value, standard)});
+    };
+    constexpr tally::Limits usual;
+    limit(100 * request.limits.offered_tolerance, 100 * usual.offered_tolerance, "a trial was valid with an offered load that is off by up to {:g} % instead of {:g} %");
+    limit(request.limits.overdue_after_us, usual.overdue_after_us, "a frame counted as overdue from {:g} us on instead of {:g} us");
+    limit(100 * request.limits.overdue_tolerance, 100 * usual.overdue_tolerance, "a trial was valid with up to {:g} % of its frames overdue instead of {:g} %");
+    limit(request.limits.longest_overdue_us, usual.longest_overdue_us, "a trial was valid with frames that left up to {:g} us late instead of {:g} us");
+    limit(request.limits.clock_ppm, usual.clock_ppm, "a trial was valid with a clock that is off by up to {:g} ppm instead of {:g} ppm");
     if (request.directions.size() < 2) found.push_back({"R5180-13", "traffic in one direction only"});
     return found;
 }

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import RequestError
+from evenhand.lab import RING_FRAMES as LAB_RING_FRAMES
 from evenhand.lab import LinuxLab, lab_status
 from evenhand.plan import AddressPlan, Direction, HostMacs, plan_title
+from evenhand.reference import RING_FRAMES as ROUTER_RING_FRAMES
 from evenhand.reference import ReferenceRouter
 from evenhand.report import Profile
 from evenhand.testbed import Testbed, check_device, check_rate, make_testbed, read_host_network, read_testbed
@@ -88,6 +90,7 @@ def make_lab_setup(lab: LinuxLab, plan: AddressPlan) -> Setup:
         "left": {"device": lab.left_device},
         "right": {"device": lab.right_device},
         "tester": {"cpus": list(lab.tester_cpus)},
+        "dut": {"cpus": [lab.dut_cpu], "threads": lab.dut_threads(), "ring_frames": LAB_RING_FRAMES},
     }
     return Setup(name=f"{LAB_PREFIX}{lab.name}", testbed=make_testbed(document, where=f"lab {lab.name}"), lab=lab)
 
@@ -99,6 +102,8 @@ def make_reference_setup(router: ReferenceRouter) -> Setup:
         "left": {"device": router.left_device},
         "right": {"device": router.right_device},
         "tester": {"cpus": list(router.tester_cpus)},
+        "dut": {"cpus": [router.cpu], "threads": [router.thread], "ring_frames": ROUTER_RING_FRAMES},
+        "limits": router.dut.justified_limits(),
     }
     return Setup(name="reference router", testbed=make_testbed(document, where="reference router"), router=router)
 

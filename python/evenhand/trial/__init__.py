@@ -14,7 +14,7 @@ from evenhand.trial.learning import (
 )
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
-from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict, join_directions
+from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict, WatchedCpu, join_directions
 from evenhand.trial.simulated import SimulatedMeasurer
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "TrialResult",
     "Verdict",
     "Waits",
+    "WatchedCpu",
     "find_engine",
     "join_directions",
     "learn",
