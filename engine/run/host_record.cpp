@@ -23,7 +23,7 @@ HostWitness::HostWitness(Tester& tester) : tester_{tester} {
     for (auto& watch : tester.watches()) watch->begin();
 }
 
-void HostWitness::end() {
+void HostWitness::end(double ticks_per_second) {
     const auto stat = stat_.read();
     for (std::size_t i = 0; i < workers_.size(); ++i) {
         const auto& before = workers_[i];
@@ -35,7 +35,7 @@ void HostWitness::end() {
     }
     if (!tester_.request().dut) return;
     record_.dut.emplace().ring_frames = tester_.request().dut->ring_frames;
-    for (auto& watch : tester_.watches()) dut_.push_back(watch->end());
+    for (auto& watch : tester_.watches()) dut_.push_back(watch->end(ticks_per_second));
     for (const auto& cpu : dut_) {
         record_.dut->cpus.push_back({.cpu = cpu.cpu,
                                      .stolen_us = us_per_second * cpu.stolen_s,

@@ -16,7 +16,7 @@ class HostWitness {
     explicit HostWitness(Tester& tester);
 
     /// Waits some milliseconds for what was seen last. Then record() and frames_while_away() hold.
-    void end();
+    void end(double ticks_per_second);
 
     /// For the trial's result (D5; recorded whatever the verdict).
     [[nodiscard]] const tally::HostRecord& record() const noexcept { return record_; }

@@ -311,7 +311,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
             while (!trial->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::milliseconds{1});
         }
     }
-    host.end();
+    host.end(rate);
     result.host = host.record();
     result.stopped = !goes_on;
     for (const auto side : {Side::left, Side::right}) result.ports[index(side)].after = port(side).counters();

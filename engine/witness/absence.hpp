@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "pace/clock.hpp"
@@ -17,6 +18,28 @@ struct Absence {
     double longest_s = 0;   // it cannot have lasted longer
     double at_least_s = 0;  // and not shorter
 };
+
+/// What the scheduler says of a thread, in nanoseconds since it was made.
+struct ThreadTimes {
+    std::uint64_t ran_ns = 0;
+    std::uint64_t waited_ns = 0;  // ready to run, but not running; counted when it runs again
+};
+
+/// Tells, of threads on one CPU, how long they waited for somebody who is none of them.
+class WaitLedger {
+   public:
+    explicit WaitLedger(std::vector<ThreadTimes> first) : before_{std::move(first)}, others_ran_s_(before_.size(), 0) {}
+
+    /// The longest wait of a thread that ended since the last look, less what the other threads ran meanwhile; in seconds, 0 or more.
+    [[nodiscard]] double look(const std::vector<ThreadTimes>& now);
+
+   private:
+    std::vector<ThreadTimes> before_;
+    std::vector<double> others_ran_s_;  // by thread, since its own times last changed
+};
+
+/// The same absence may have been seen twice, by two threads that waited through it: those that overlap become one.
+[[nodiscard]] std::vector<Absence> merge(std::vector<Absence> absences, double ticks_per_second);
 
 /// What was seen of one CPU in some time.
 struct CpuRecord {

@@ -96,8 +96,7 @@ double read_stolen_s(const std::string& stat, unsigned cpu) {
 }
 
 CpuWatch::CpuWatch(unsigned cpu, std::vector<int> threads) : cpu_{cpu} {
-    for (const int thread : threads) watched_.push_back({.schedstat = ProcFile{fmt::format("/proc/{}/schedstat", thread)}, .before = {}});
-    record_.cpu = cpu;
+    for (const int thread : threads) schedstats_.emplace_back(fmt::format("/proc/{}/schedstat", thread));
     int failure = -1;  // not known yet
     std::condition_variable ready;
     thread_ = std::thread{[&] { live(failure, ready); }};
@@ -120,17 +119,22 @@ CpuWatch::~CpuWatch() {
 
 void CpuWatch::begin() {
     const std::lock_guard held{lock_};
-    record_ = {.cpu = cpu_};
     is_end_wanted_ = false;
     is_on_duty_ = true;
     changed_.notify_all();
 }
 
-CpuRecord CpuWatch::end() {
+CpuRecord CpuWatch::end(double ticks_per_second) {
     std::unique_lock held{lock_};
     is_end_wanted_ = true;
     changed_.wait(held, [&] { return !is_on_duty_; });
-    return std::move(record_);
+    CpuRecord record{.cpu = cpu_};
+    waited_ = merge(std::move(waited_), ticks_per_second);
+    for (const auto& absence : stolen_) record.stolen_s += absence.at_least_s;
+    for (const auto& absence : waited_) record.waited_s += absence.at_least_s;
+    waited_.insert(waited_.end(), stolen_.begin(), stolen_.end());
+    record.absences = merge(std::exchange(waited_, {}), ticks_per_second);
+    return record;
 }
 
 void CpuWatch::live(int& failure, std::condition_variable& ready) {
@@ -165,7 +169,9 @@ void CpuWatch::live(int& failure, std::condition_variable& ready) {
 void CpuWatch::sleep_and_look() {
     own_before_ = read_thread_times(own_schedstat_->read()).value_or(ThreadTimes{});
     stolen_before_s_ = stolen_so_far();
-    for (auto& watched : watched_) watched.before = read_thread_times(watched.schedstat.read()).value_or(ThreadTimes{});
+    ledger_ = WaitLedger{times_of_threads()};
+    stolen_.clear();
+    waited_.clear();
     std::int64_t wake_at = now_ns() + period_ns;
     for (int sleeps = 1;; ++sleeps) {
         sleep_until(wake_at);
@@ -199,26 +205,19 @@ void CpuWatch::look(double late_s) {
         stolen_before_s_ = now_s;
     }
 
-    double ran_s = 0;
-    double most_waited_s = 0;
-    for (auto& watched : watched_) {
-        const auto times = read_thread_times(watched.schedstat.read());
-        if (!times) continue;
-        const double ran = static_cast<double>(times->ran_ns - watched.before.ran_ns) / ns_per_second;
-        const double waited = static_cast<double>(times->waited_ns - watched.before.waited_ns) / ns_per_second;
-        watched.before = *times;
-        ran_s += ran;
-        most_waited_s = std::max(most_waited_s, waited + ran);  // its own running is taken off below, with the others'
-    }
     // With nobody to watch, the sleeper stands for them.
-    const double waited_s = watched_.empty() ? std::min(late_s, own_wait_s) : std::max(0.0, most_waited_s - ran_s);
+    const double waited_s = schedstats_.empty() ? std::min(late_s, own_wait_s) : ledger_.look(times_of_threads());
 
-    const std::lock_guard held{lock_};
-    if (stolen_s > least_absence_s) record_.stolen_s += stolen_s;
-    if (waited_s > least_absence_s) record_.waited_s += waited_s;
-    const double at_least_s = std::max(stolen_s, waited_s);
     // A CPU that was taken away between two wakings of the sleeper was away for up to a period before that.
-    if (at_least_s > least_absence_s) record_.absences.push_back({.end = pace::TickClock::now(), .longest_s = at_least_s + period_s, .at_least_s = at_least_s});
+    const auto seen = [now = pace::TickClock::now()](double at_least_s) { return Absence{.end = now, .longest_s = at_least_s + period_s, .at_least_s = at_least_s}; };
+    if (stolen_s > least_absence_s) stolen_.push_back(seen(stolen_s));
+    if (waited_s > least_absence_s) waited_.push_back(seen(waited_s));
+}
+
+std::vector<ThreadTimes> CpuWatch::times_of_threads() {
+    times_.resize(schedstats_.size());
+    for (std::size_t i = 0; i < schedstats_.size(); ++i) times_[i] = read_thread_times(schedstats_[i].read()).value_or(times_[i]);
+    return times_;
 }
 
 }  // namespace evenhand::witness

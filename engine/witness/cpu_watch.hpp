@@ -13,12 +13,6 @@
 
 namespace evenhand::witness {
 
-/// What the scheduler says of a thread, in nanoseconds since it was made.
-struct ThreadTimes {
-    std::uint64_t ran_ns = 0;
-    std::uint64_t waited_ns = 0;  // ready to run, but not running
-};
-
 /// A file under /proc that is read again and again. Holds nothing if there is no such file.
 class ProcFile {
    public:
@@ -57,33 +51,32 @@ class CpuWatch {
 
     void begin();
     /// Waits until all is known until now: some milliseconds.
-    [[nodiscard]] CpuRecord end();
+    [[nodiscard]] CpuRecord end(double ticks_per_second);
 
    private:
-    struct Watched {
-        ProcFile schedstat;
-        ThreadTimes before;
-    };
-
     void live(int& failure, std::condition_variable& ready);
     void sleep_and_look();
     void look(double late_s);
+    [[nodiscard]] std::vector<ThreadTimes> times_of_threads();
     [[nodiscard]] double stolen_so_far() const { return read_stolen_s(stat_.read(), cpu_); }
 
     unsigned cpu_;
-    std::vector<Watched> watched_;
+    std::vector<ProcFile> schedstats_;  // of the watched threads
     ProcFile stat_{"/proc/stat"};
     // Of the sleeper alone, while it is on duty.
     std::optional<ProcFile> own_schedstat_;
     ThreadTimes own_before_;
     double stolen_before_s_ = 0;
+    std::vector<ThreadTimes> times_;
+    WaitLedger ledger_{{}};
+    std::vector<Absence> stolen_;
+    std::vector<Absence> waited_;
     // Shared, under the lock.
     std::mutex lock_;
     std::condition_variable changed_;
     bool is_on_duty_ = false;
     bool quits_ = false;
     bool is_end_wanted_ = false;
-    CpuRecord record_;
     std::thread thread_;
 };
 

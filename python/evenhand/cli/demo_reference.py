@@ -45,7 +45,7 @@ PLAIN_LOSS_RATIO = 0.02
 always."""
 FULL = ThroughputGoal(
     max_fps=MAX_FPS, precision=0.01, duration_s=2.0, final_duration_s=2.0, loss_verifications=LOSS_VERIFICATIONS,
-    plain_loss_ratio=PLAIN_LOSS_RATIO, invalid_retries=4,
+    plain_loss_ratio=PLAIN_LOSS_RATIO, invalid_retries=4, patience=20,
 )  # fmt: skip
 QUICK = replace(FULL, precision=0.02, duration_s=1.0, final_duration_s=1.0)
 

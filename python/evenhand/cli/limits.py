@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.errors import RequestError
-from evenhand.search import DEFAULT_CONFIRMATION_RETRIES, DEFAULT_INVALID_RETRIES
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.testbed import TestbedLimits
 from evenhand.trial import Limits
 from evenhand.units import parse_duration, parse_ratio
@@ -40,17 +40,18 @@ InvalidRetriesOption = Annotated[
         "--invalid-retries",
         metavar="N",
         min=0,
-        help=f"Repeat an INVALID trial up to N times before its load is given up. Default: {DEFAULT_INVALID_RETRIES}.",
+        help=f"Repeat a trial whose load was not offered up to N times. Default: {DEFAULT_INVALID_RETRIES}.",
         rich_help_panel=_PANEL,
     ),
 ]
-ConfirmationRetriesOption = Annotated[
+PatienceOption = Annotated[
     int | None,
     typer.Option(
-        "--confirmation-retries",
+        "--patience",
         metavar="N",
         min=0,
-        help=f"The same for the trial that confirms the result. Default: {DEFAULT_CONFIRMATION_RETRIES}.",
+        help="Repeat a trial that only a moment of this host spoiled, and the one that confirms the result, up to N times."
+        f" Default: {DEFAULT_PATIENCE}.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -96,11 +97,11 @@ def limits_of(testbed: TestbedLimits, *, loss_ratio: float, given: dict[str, flo
     return replace(Limits(), loss_ratio=loss_ratio, **{**known, **given})
 
 
-def retries_of(testbed: TestbedLimits, *, invalid: int | None, confirmation: int | None) -> dict[str, int]:
+def retries_of(testbed: TestbedLimits, *, invalid: int | None, patience: int | None) -> dict[str, int]:
     """Arguments of `ThroughputGoal`: the command line's, else the testbed's, else the defaults."""
     invalid = testbed.invalid_retries if invalid is None else invalid
-    confirmation = testbed.confirmation_retries if confirmation is None else confirmation
+    patience = testbed.patience if patience is None else patience
     return {
         "invalid_retries": DEFAULT_INVALID_RETRIES if invalid is None else invalid,
-        "confirmation_retries": DEFAULT_CONFIRMATION_RETRIES if confirmation is None else confirmation,
+        "patience": DEFAULT_PATIENCE if patience is None else patience,
     }

@@ -49,13 +49,13 @@ from evenhand.cli.learning import (
     setup_details,
 )
 from evenhand.cli.limits import (
-    ConfirmationRetriesOption,
     InvalidRetriesOption,
     LimitOptions,
     LongestOverdueOption,
     OfferedToleranceOption,
     OverdueAfterOption,
     OverdueToleranceOption,
+    PatienceOption,
     limits_of,
     retries_of,
 )
@@ -111,7 +111,7 @@ def throughput(
     overdue_tolerance: OverdueToleranceOption = None,
     longest_overdue: LongestOverdueOption = None,
     invalid_retries: InvalidRetriesOption = None,
-    confirmation_retries: ConfirmationRetriesOption = None,
+    patience: PatienceOption = None,
     run: RunOption = None,
     no_run: NoRunOption = False,
     engine: EngineOption = None,
@@ -136,7 +136,7 @@ def throughput(
     )  # fmt: skip
     setup = read_setup(testbed, address_plan)
     known = setup.testbed.limits
-    goal = replace(goal, **retries_of(known, invalid=invalid_retries, confirmation=confirmation_retries))
+    goal = replace(goal, **retries_of(known, invalid=invalid_retries, patience=patience))
     limits = limits_of(known, loss_ratio=goal.loss_ratio, given=given_limits)
     if maximum_fps is not None:
         limit = setup.testbed.max_theoretical_fps(size)

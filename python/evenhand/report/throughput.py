@@ -13,8 +13,8 @@ from rich.text import Text
 from evenhand.plan import AddressPlan, Direction, HostMacs
 from evenhand.report.learning import learning_deviations
 from evenhand.search import (
-    DEFAULT_CONFIRMATION_RETRIES,
     DEFAULT_INVALID_RETRIES,
+    DEFAULT_PATIENCE,
     FULL_LENGTH_S,
     Outcome,
     SearchTrial,
@@ -181,12 +181,12 @@ def verification_lines(goal: ThroughputGoal) -> list[str]:
 
 def patience_lines(goal: ThroughputGoal) -> list[str]:
     """How often INVALID trials were repeated, if not as usual."""
-    usual = (DEFAULT_INVALID_RETRIES, DEFAULT_CONFIRMATION_RETRIES)
-    if (goal.invalid_retries, goal.confirmation_retries) == usual:
+    usual = (DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE)
+    if (goal.invalid_retries, goal.patience) == usual:
         return []
     return [
-        f"INVALID trials were repeated up to {goal.invalid_retries} times, confirming ones {goal.confirmation_retries} times"
-        f" (usually {usual[0]} and {usual[1]})."
+        f"INVALID trials were repeated up to {goal.invalid_retries} times, those that a moment spoiled and confirming ones up to"
+        f" {goal.patience} times (usually {usual[0]} and {usual[1]})."
     ]
 
 

@@ -23,8 +23,8 @@ def find_throughput(
 
     Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost too.
     If the full-length trial fails, the search goes on below it with full-length trials, since short ones have shown to
-    be too kind. INVALID trials are kept, move no bound, and are repeated `goal.invalid_retries` times, the one that confirms the result
-    `goal.confirmation_retries` times. A load that stays INVALID is beyond
+    be too kind. INVALID trials are kept, move no bound, and are repeated `goal.invalid_retries` times, or `goal.patience` times if the load
+    was offered but a moment of the host spoiled the trial, and in the confirmation. A load that stays INVALID is beyond
     the tester: the search goes on below it, and ends with "tester limit" if the device lost nothing down there either.
 
     Args:
@@ -88,8 +88,7 @@ class _Search:
     def _measure_valid(self, load_fps: float, purpose: Purpose, *, is_full_length: bool) -> SearchTrial | None:
         """The trial that decides about this load, else the last INVALID one; None if there may be no more trials."""
         failed: SearchTrial | None = None
-        retries = self.goal.confirmation_retries if purpose is Purpose.CONFIRMATION else self.goal.invalid_retries
-        invalid, lossy, is_lost = 0, 0, False
+        invalid, not_offered, lossy, is_lost = 0, 0, 0, False
         while True:
             if len(self.trials) == self.goal.max_trials:
                 return None
@@ -105,7 +104,8 @@ class _Search:
                         self.bracket.note_fail(load_fps)
                 case Verdict.INVALID:
                     invalid += 1
-            is_exhausted = trial.result.was_stopped or invalid > retries
+                    not_offered += not (trial.result.was_spoiled_by_a_moment or purpose is Purpose.CONFIRMATION)
+            is_exhausted = trial.result.was_stopped or not_offered > self.goal.invalid_retries or invalid > self.goal.patience
             if is_exhausted and failed is not None and not trial.result.was_stopped:
                 # The loss could not be verified, but it was seen in a valid trial.
                 self.bracket.note_fail(load_fps)
@@ -163,7 +163,7 @@ class _Search:
         if invalid == 0:
             return 1.0
         valid_share: float = (1 - invalid / (len(self.trials) + 1)) ** (self.goal.final_duration_s / self.goal.duration_s)
-        return (1 - (1 - valid_share) ** (self.goal.confirmation_retries + 1)) / valid_share
+        return (1 - (1 - valid_share) ** (self.goal.patience + 1)) / valid_share
 
     def _tell(self, event: SearchEvent) -> None:
         if self.on_progress is not None:

@@ -129,9 +129,9 @@ class TestbedLimits(_Table):
     longest_overdue: Duration | None = None
     clock_ppm: Annotated[float, Field(gt=0, strict=False)] | None = None
     invalid_retries: Annotated[int, Field(ge=0, le=1000)] | None = None
-    """How often an INVALID trial of a search is repeated before its load is given up."""
-    confirmation_retries: Annotated[int, Field(ge=0, le=1000)] | None = None
-    """The same for the trial that confirms the result."""
+    """How often a trial of a search is repeated whose load the tester did not offer."""
+    patience: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """The same where only a moment of this host spoiled the trial, and for the trial that confirms the result."""
 
 
 class Testbed(_Table):

@@ -15,6 +15,11 @@ CONTRACT = 1
 """Version of contract/*.schema.json that this code reads and writes."""
 
 
+_LOAD_NOT_OFFERED = frozenset({"offered_load", "port_refused", "transmit_not_drained", "clock", "link", "stopped"})
+_MOMENTS = 0.25
+"""Share of overdue frames up to which moments may be the cause; a tester that is too slow has more."""
+
+
 class Verdict(StrEnum):
     """Of one trial. INVALID is the tester's own fault and says nothing of the DUT (R2544-39)."""
 
@@ -188,6 +193,13 @@ class TrialResult:
     def forwarding_rate_fps(self) -> float:
         """Sum of all directions."""
         return sum(direction.forwarding_rate_fps for direction in self.directions.values())
+
+    @property
+    def was_spoiled_by_a_moment(self) -> bool:
+        """INVALID although the tester offered the load: something short came between, and the next trial may well be valid."""
+        if self.is_valid or {reason.code for reason in self.reasons} & _LOAD_NOT_OFFERED:
+            return False
+        return all(d.sender.overdue_frames <= _MOMENTS * d.intended_frames for d in self.directions.values())
 
     @property
     def was_stopped(self) -> bool:

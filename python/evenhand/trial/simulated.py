@@ -30,6 +30,8 @@ class SimulatedMeasurer:
     invalid_trials: Iterable[int] = ()
     """Numbers of the trials that come out INVALID."""
     invalid_probability: float = 0.0
+    is_load_offered: bool = True
+    """What spoils those trials: a moment of the host, or that the load was not offered."""
     tester_ceiling_fps: float = float("inf")
     seed: int = 0
     trials: list[TrialResult] = field(default_factory=list)
@@ -56,7 +58,8 @@ class SimulatedMeasurer:
             reasons.append({"code": "offered_load", "text": f"offered {offered} of {intended} frames"})
         elif is_hit:
             verdict = Verdict.INVALID
-            reasons.append({"code": "sender_overdue", "text": "simulated stall of the tester"})
+            code = "sender_overdue" if self.is_load_offered else "offered_load"
+            reasons.append({"code": code, "text": "simulated stall of the tester"})
         elif 1 - received / intended > self.loss_ratio_limit:
             verdict = Verdict.FAIL
             reasons.append({"code": "loss", "text": f"lost {intended - received} of {intended} frames in each direction"})
