@@ -15,6 +15,7 @@ from wire_session import NOBODY, QUIET_FPS, cpus, engine, memif_cable, one_worke
 
 from evenhand.errors import HostError, RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.testbed import lay_out_workers
 from evenhand.trial import TrialResult, find_engine
 
 pytestmark = pytest.mark.wire
@@ -260,3 +261,19 @@ def test_the_end_of_stdin_ends_a_trial_and_the_engine(tmp_path: Path) -> None:
         assert session._process.wait(20) == 0
         runner.join(20)
     assert results[0]["reasons"][0]["code"] == "stopped"
+
+
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+def test_one_cpu_hears_a_memif_whose_other_end_sends_on_several_queues(plan: AddressPlan, tmp_path: Path) -> None:
+    """Open vSwitch answers on its queue 1: with one queue that nobody polled, every answer was lost without a word."""
+    devices = memif_cable(tmp_path)
+    workers = lay_out_workers([cpus()[-1]], receive_queues=2)
+    with engine() as session:
+        open_ports(
+            session,
+            plan,
+            *devices,
+            workers=[{**workers[0], "senders": [{"side": s, "stream": n} for s in ("left", "right") for n in (0, 1)]}],
+        )
+        document = valid_trial(session)
+    assert document["verdict"] == "PASS", document["reasons"]

@@ -72,7 +72,7 @@ class Tester(_Table):
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
     """Each gets one busy thread. Keep them free of other work."""
     receive_queues: Annotated[int, Field(ge=1, le=64)] = 1
-    """Of each side. With more than one, each has a CPU of its own, and the port spreads the frames over them."""
+    """Of each side. With more than two CPUs each of several has its own, and the port spreads the frames over them."""
     memory: Memory | None = None
     """Mebibytes; default: what the buffers take, at least 512. In the file: `"512MB"`."""
     hugepages: bool = False
