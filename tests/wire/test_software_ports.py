@@ -266,14 +266,9 @@ def test_the_end_of_stdin_ends_a_trial_and_the_engine(tmp_path: Path) -> None:
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 def test_one_cpu_hears_a_memif_whose_other_end_sends_on_several_queues(plan: AddressPlan, tmp_path: Path) -> None:
     """Open vSwitch answers on its queue 1: with one queue that nobody polled, every answer was lost without a word."""
-    devices = memif_cable(tmp_path)
-    workers = lay_out_workers([cpus()[-1]], receive_queues=2)
+    (worker,) = lay_out_workers([cpus()[-1]], receive_queues=2)
+    worker["senders"] = [{"side": side, "stream": stream} for side in ("left", "right") for stream in (0, 1)]
     with engine() as session:
-        open_ports(
-            session,
-            plan,
-            *devices,
-            workers=[{**workers[0], "senders": [{"side": s, "stream": n} for s in ("left", "right") for n in (0, 1)]}],
-        )
+        open_ports(session, plan, *memif_cable(tmp_path), workers=[worker])
         document = valid_trial(session)
     assert document["verdict"] == "PASS", document["reasons"]
