@@ -41,7 +41,7 @@ class Round {
             for (auto& d : directions) {
                 if (d.pending().empty()) continue;
                 add_senders(tester, worker, d, {start, rate, request.rate_fps}, finish, senders, share->sender_directions);
-                add_receptions(worker, d, finish, *share);
+                add_receptions(tester, worker, d, start, finish, *share);
             }
             shares_.push_back(std::move(share));
         }
@@ -81,19 +81,25 @@ class Round {
             const auto source =
                 hosts.make_source(tester.request().plan, static_cast<std::uint8_t>(s.number), share, tester.source_mac(s.side, 0), tester.responder(s.side).dut_mac().value());
             const auto schedule = whole.stream(share.first, share.stride);
-            constexpr Ticks never_overdue = Ticks{1} << 62U;
+            constexpr Punctuality never_overdue{.overdue_after = Ticks{1} << 62U};
             senders.emplace_back(tester.port(s.side), s.number, source, schedule, share.count(hosts.pending().size()), never_overdue, deadline);
             directions.push_back(hosts.direction());
         }
     }
 
-    static void add_receptions(const WorkerRequest& worker, HostsToReach& hosts, Ticks finish, WorkerTrial& share) {
+    static void add_receptions(const Tester& tester, const WorkerRequest& worker, HostsToReach& hosts, Ticks start, Ticks finish, WorkerTrial& share) {
         for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
             if (worker.receivers[i].side != plan::receiving_side(hosts.direction())) continue;
             constexpr Ticks for_ever = Ticks{1} << 62U;
             share.receptions.push_back({.receiver = i,
                                         .direction = hosts.direction(),
-                                        .expectation = {.trial = 0, .direction = hosts.direction(), .octets = hosts.octets(), .residual_end = finish, .ring_lasts = for_ever},
+                                        .expectation = {.trial = 0,
+                                                        .direction = hosts.direction(),
+                                                        .check = tester.frame_check(hosts.direction(), hosts.octets()),
+                                                        .start = start,
+                                                        .clock_skew = static_cast<Ticks>(clock_skew_us * 1e-6 * tester.ticks_per_second()),
+                                                        .residual_end = finish,
+                                                        .ring_lasts = for_ever},
                                         .map = &hosts.map(),
                                         .tally = std::make_unique<tally::ReceiverTally>()});
         }

@@ -7,8 +7,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "frame/check.hpp"
 #include "frame/reader.hpp"
 #include "pace/clock.hpp"
 #include "tally/sequence_map.hpp"
@@ -41,9 +43,12 @@ concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std
 struct Expectation {
     std::uint16_t trial = 0;  // number in the tag; 0 in learning
     plan::Direction direction = plan::Direction::forward;
-    std::size_t octets = 0;  // of a test frame without FCS
+    frame::FrameCheck check;
+    Ticks start = 0;         // when the first frame was due; what was sent before is stale
+    Ticks clock_skew = 0;    // so much may the counters of two CPUs differ
     Ticks residual_end = 0;  // later frames are late (R2544-19)
-    Ticks ring_lasts = 0;    // a longer poll gap may overrun the receive ring
+    Ticks ring_lasts = 0;    // how long the receive ring takes what comes at the intended load
+    Ticks burst_lasts = 0;   // the same of receive_burst frames
     /// Shared by the receivers of a direction, if there are several; outlives the trial.
     tally::StreamOrder* order = nullptr;
 };
@@ -59,10 +64,12 @@ class Receiver {
 
     /// Begin a trial at `now`. The map holds all frames of the direction and, like the tally, outlives the trial.
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
-        expectation_ = expectation;
+        expectation_.emplace(expectation);
         map_ = &map;
         tally_ = &tally;
         last_poll_ = now;
+        backlog_ = 0;
+        is_catching_up_ = false;
         heard_.fill(0);
         heard_at_ = now;
         is_armed_ = true;
@@ -78,9 +85,9 @@ class Receiver {
         const Ticks before = now;
         const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
         if (n != 0) now = clock.now();
-        if (is_armed_) note_gap(now);
+        if (is_armed_) note_poll(now, n);
         if (n != 0) take(n, now);
-        if (is_armed_ && expectation_.order != nullptr) share_order(before, n, clock);
+        if (is_armed_ && expectation_->order != nullptr) share_order(before, n, clock);
         return n;
     }
 
@@ -111,7 +118,7 @@ class Receiver {
     /// After a poll that began at `before` or later and brought `n` frames; if they are few, it left nothing in the queue.
     template <class Clock>
     void share_order(Ticks before, unsigned n, Clock& clock) noexcept {
-        tally::StreamOrder& order = *expectation_.order;
+        tally::StreamOrder& order = *expectation_->order;
         if (static_cast<std::int64_t>(before - heard_at_) < static_cast<std::int64_t>(order.settles_after())) return;
         const bool is_empty = n < more_may_wait;
         if (is_empty) order.settle(heard_, tally_->next_in_order);
@@ -127,28 +134,58 @@ class Receiver {
         return difference > frame::time_mask / 2 ? 0 : difference;
     }
 
-    void note_gap(Ticks now) noexcept {
-        const Ticks gap = now - last_poll_;
+    /// Whether a poll that brought `n` frames may have left some in the ring. Drivers hand over whole groups of more_may_wait at the most.
+    [[nodiscard]] static bool may_have_left_some(unsigned n) noexcept { return n != 0 && n % more_may_wait == 0; }
+
+    /// Keeps an upper bound of what waits in the ring: what may have come since the last poll, less what this one took; nothing after a poll
+    /// that emptied it. What the ring cannot have held may have been lost in it. Counted as time at the intended load.
+    void note_poll(Ticks now, unsigned n) noexcept {
+        const Ticks last = last_poll_;
         last_poll_ = now;
-        if (gap <= tally_->max_poll_gap && gap <= expectation_.ring_lasts) return;
-        if (static_cast<std::int64_t>(now - expectation_.residual_end) > 0) return;  // nothing that counts can come any more
+        Ticks gap = now - last;
+        if (is_after(now, expectation_->residual_end)) {
+            // Nothing that counts can come any more. What had come before and was not taken in time is late by our fault, not by the device's.
+            if (!is_after(last, expectation_->residual_end)) {
+                gap = expectation_->residual_end - last;
+                is_catching_up_ = true;
+            } else {
+                is_catching_up_ = is_catching_up_ && left_some_;
+                gap = 0;
+            }
+        }
+        left_some_ = may_have_left_some(n);
         if (gap > tally_->max_poll_gap) tally_->max_poll_gap = gap;
-        if (gap > expectation_.ring_lasts) tally_->gap_excess += gap - expectation_.ring_lasts;
+        backlog_ += gap;
+        if (backlog_ > expectation_->ring_lasts) {
+            tally_->gap_excess += backlog_ - expectation_->ring_lasts;
+            backlog_ = expectation_->ring_lasts;
+        }
+        const Ticks taken = n * expectation_->burst_lasts / receive_burst;
+        backlog_ = left_some_ && backlog_ > taken ? backlog_ - taken : 0;
+    }
+
+    [[nodiscard]] static bool is_after(Ticks a, Ticks b) noexcept { return static_cast<std::int64_t>(a - b) > 0; }
+
+    /// Sent before this trial, or later than now: another run's frame, or no frame of ours at all. Its number says nothing then.
+    [[nodiscard]] bool is_of_another_time(Ticks now, Ticks sent) const noexcept {
+        const Ticks age = (now - sent + expectation_->clock_skew) & frame::time_mask;
+        return age > now - expectation_->start + 2 * expectation_->clock_skew;
     }
 
     void count_test_frame(const std::byte* octets, std::size_t length, const frame::FirstLook& look, Ticks now) noexcept {
         tally::ReceiverTally& t = *tally_;
         const frame::Tag& tag = look.tag;
-        if (tag.trial != expectation_.trial) {
+        if (tag.trial != expectation_->trial || is_of_another_time(now, tag.time_ticks)) {
             ++t.stale_frames;
-        } else if (tag.direction != expectation_.direction) {
+        } else if (tag.direction != expectation_->direction) {
             ++t.foreign_frames;
-        } else if (length != expectation_.octets) {
+        } else if (length != expectation_->check.frame_octets()) {
             ++t.wrong_length_frames;
-        } else if (!frame::is_intact(octets, length, look.version) || tag.sequence >= map_->frames()) {
+        } else if (tag.sequence >= map_->frames() || !expectation_->check.holds(octets, look.version)) {
             ++t.corrupted_frames;
-        } else if (static_cast<std::int64_t>(now - expectation_.residual_end) > 0) {
+        } else if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;
+            t.late_by_gap_frames += static_cast<std::uint64_t>(is_catching_up_);
         } else if (map_->mark(tag.sequence)) {
             ++t.duplicated_frames;
         } else {
@@ -167,10 +204,13 @@ class Receiver {
     unsigned queue_;
     Responder* responder_;
     bool is_armed_ = false;
-    Expectation expectation_;
+    std::optional<Expectation> expectation_;  // while armed
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;
     Ticks last_poll_ = 0;
+    Ticks backlog_ = 0;                                       // upper bound of what waits in the ring
+    bool left_some_ = false;                                  // the last poll may have
+    bool is_catching_up_ = false;                             // with what came before the end of the residual wait
     std::array<std::uint64_t, frame::most_streams> heard_{};  // of each stream: what other queues had seen at heard_at_
     Ticks heard_at_ = 0;
     std::array<typename Port::Frame*, receive_burst> frames_{};

@@ -34,6 +34,14 @@ concept FrameSource = requires(S source, std::span<std::byte* const> frames, Tic
     { source.write_next(frames, now) } noexcept;  // the next frames of the stream, one into each buffer
 };
 
+/// When a frame counts as overdue.
+struct Punctuality {
+    Ticks overdue_after = 0;
+    /// Parts in 2^32 by which the port may be slower than the schedule: at the line rate, a NIC whose crystal is some ppm slow takes frames
+    /// evenly, only not as fast. That is no burst, and the offered load tells it.
+    std::uint64_t port_lag = 0;
+};
+
 constexpr unsigned burst_size = 32;  // smaller costs rate (bench/sender), larger costs pacing
 
 /// One stream of one direction during one trial. turn() never waits: it sends what is due now, at most a burst.
@@ -43,8 +51,8 @@ constexpr unsigned burst_size = 32;  // smaller costs rate (bench/sender), large
 template <TxPort Port, FrameSource Source>
 class Sender {
    public:
-    Sender(Port& port, unsigned queue, const Source& source, const pace::EvenSchedule& schedule, std::uint64_t frames, Ticks overdue_limit, Ticks deadline) noexcept
-        : port_{&port}, queue_{queue}, source_{source}, schedule_{schedule}, frames_{frames}, overdue_limit_{overdue_limit}, deadline_{deadline} {}
+    Sender(Port& port, unsigned queue, const Source& source, const pace::EvenSchedule& schedule, std::uint64_t frames, const Punctuality& punctuality, Ticks deadline) noexcept
+        : port_{&port}, queue_{queue}, source_{source}, schedule_{schedule}, frames_{frames}, punctuality_{punctuality}, deadline_{deadline} {}
 
     /// Returns whether anything was due. After the deadline nothing leaves, not even what the port refused before it.
     bool turn(Ticks now) noexcept {
@@ -54,7 +62,7 @@ class Sender {
             if (due <= written_) return false;
             pending_ = port_->reserve(queue_, burst_.data(), static_cast<unsigned>(std::min<std::uint64_t>(due - written_, burst_size)));
             if (pending_ == 0) {
-                ++tally_.refusals;
+                refused(now);
                 return true;
             }
             std::array<std::byte*, burst_size> octets;
@@ -68,8 +76,9 @@ class Sender {
             tally_.largest_burst = std::max<std::uint64_t>(tally_.largest_burst, pending_);
         }
         const unsigned accepted = port_->send(queue_, burst_.data() + first_, pending_);
-        tally_.refusals += static_cast<std::uint64_t>(accepted < pending_);
+        if (accepted < pending_) refused(now);
         if (accepted != 0) count(accepted, now);
+        last_turn_ = now;
         return true;
     }
 
@@ -85,12 +94,28 @@ class Sender {
     [[nodiscard]] const tally::SenderTally& tally() const noexcept { return tally_; }
 
    private:
+    /// The port is full although we are here: it sets the pace, a little below ours. The schedule may slip by that little, and by no more in
+    /// the time since our last turn: what a stall of ours left undone is overdue.
+    void refused(Ticks now) noexcept {
+        ++tally_.refusals;
+        const auto behind = static_cast<std::int64_t>(now - schedule_.due(tally_.offered_frames) - slip_);
+        if (behind > 0 && last_turn_ != 0) slip_ += std::min(static_cast<Ticks>(behind), lag_in(now - last_turn_));
+        last_turn_ = now;
+    }
+
+    /// How far the port may fall behind in so many ticks. What is less than a tick is kept for the next time.
+    [[nodiscard]] Ticks lag_in(Ticks ticks) noexcept {
+        const std::uint64_t lag = ticks * punctuality_.port_lag + lag_rest_;
+        lag_rest_ = lag & 0xFFFFFFFFU;
+        return lag >> 32U;
+    }
+
     void count(unsigned accepted, Ticks now) noexcept {
         const std::uint64_t before = tally_.offered_frames;
-        const auto overdue = static_cast<std::int64_t>(now - schedule_.due(before));
+        const auto overdue = static_cast<std::int64_t>(now - schedule_.due(before) - slip_);
         if (overdue > static_cast<std::int64_t>(tally_.max_overdue)) tally_.max_overdue = static_cast<Ticks>(overdue);
-        if (overdue > static_cast<std::int64_t>(overdue_limit_)) {
-            const std::uint64_t overdue_until = schedule_.due_count(now - overdue_limit_);
+        if (overdue > static_cast<std::int64_t>(punctuality_.overdue_after)) {
+            const std::uint64_t overdue_until = schedule_.due_count(now - punctuality_.overdue_after - slip_);
             tally_.overdue_frames += std::min<std::uint64_t>(accepted, overdue_until > before ? overdue_until - before : 1);
         }
         tally_.offered_frames = before + accepted;
@@ -104,8 +129,11 @@ class Sender {
     Source source_;
     pace::EvenSchedule schedule_;
     std::uint64_t frames_;
-    Ticks overdue_limit_;
+    Punctuality punctuality_;
     Ticks deadline_;
+    Ticks slip_ = 0;              // by which the port has made us late
+    std::uint64_t lag_rest_ = 0;  // parts of a tick in 2^32
+    Ticks last_turn_ = 0;         // in which there was something to send
     std::uint64_t written_ = 0;
     unsigned first_ = 0;    // first frame of the burst that the port has not accepted
     unsigned pending_ = 0;  // how many of the burst it has not accepted

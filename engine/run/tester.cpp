@@ -130,6 +130,12 @@ plan::MacAddress Tester::source_mac(plan::Side side, std::uint32_t host) const {
     return request_.host_macs == HostMacMode::pseudorandom ? plan::HostMacs{request_.seed, side}.mac(host) : responder(side).own_mac();
 }
 
+frame::FrameCheck Tester::frame_check(plan::Direction direction, std::size_t frame_octets) const {
+    const auto& receiving = responder(plan::receiving_side(direction));
+    const auto own_mac = request_.host_macs == HostMacMode::port ? std::optional{receiving.own_mac()} : std::nullopt;
+    return {request_.plan, direction, frame_octets, own_mac, responder(plan::sending_side(direction)).dut_mac().value_or(plan::MacAddress{})};
+}
+
 void Tester::check_rate(plan::Direction direction, double rate_fps, std::size_t frame_size, const char* where) const {
     constexpr double overhead_octets = 20;  // preamble and least gap (R2544-16)
     constexpr double bits_per_octet = 8;

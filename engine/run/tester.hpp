@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "frame/check.hpp"
 #include "neighbor/responder.hpp"
 #include "port/dpdk_port.hpp"
 #include "run/request.hpp"
@@ -13,6 +14,8 @@
 #include "witness/cpu_watch.hpp"
 
 namespace evenhand::run {
+
+constexpr double clock_skew_us = 10;  // of the counters of two CPUs, at the most
 
 class Tester {
    public:
@@ -49,6 +52,8 @@ class Tester {
     [[nodiscard]] bool is_direct() const { return !request_.plan.left.gateway; }
     /// MAC of frames that come from this host of this side.
     [[nodiscard]] plan::MacAddress source_mac(plan::Side side, std::uint32_t host) const;
+    /// What arrives in this direction, as a receiver checks it.
+    [[nodiscard]] frame::FrameCheck frame_check(plan::Direction direction, std::size_t frame_octets) const;
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
     [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[index(side)]; }
     [[nodiscard]] std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }

@@ -141,7 +141,9 @@ std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const T
         const frame::TestFrameSource<V> source{frame_template, plan::FlowDraw{open.plan, direction, open.seed}, share};
         const auto schedule = pace::EvenSchedule{time.start, ticks_per_second, request.rate_fps}.stream(share.first, share.stride);
         senders.emplace_back(tester.port(s.side), s.number, wrap(source, s.side), schedule, share.count(frames_of(request)),
-                             static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second), time.send_deadline);
+                             Punctuality{.overdue_after = static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second),
+                                         .port_lag = static_cast<std::uint64_t>(std::ldexp(request.limits.offered_tolerance, 32))},
+                             time.send_deadline);
         trial.sender_directions.push_back(direction);
         trial.sender_shares.push_back(share);
     }
@@ -178,14 +180,17 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
             const auto direction = plan::direction_sent_by(plan::other_side(side));
             if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
             // The port's hash may give all frames to one queue; with a single address pair it does.
-            const double ring_s = tester.port(side).receive_ring_frames() / request.rate_fps;
+            const auto ticks_of = [&](double frames) { return static_cast<Ticks>(frames / request.rate_fps * ticks_per_second); };
             trial->receptions.push_back({.receiver = i,
                                          .direction = direction,
                                          .expectation = {.trial = request.trial,
                                                          .direction = direction,
-                                                         .octets = open.frame_size - frame::fcs_octets,
+                                                         .check = tester.frame_check(direction, open.frame_size - frame::fcs_octets),
+                                                         .start = time.start,
+                                                         .clock_skew = static_cast<Ticks>(clock_skew_us * ticks_per_second / us_per_second),
                                                          .residual_end = time.residual_end,
-                                                         .ring_lasts = static_cast<Ticks>(ring_s * ticks_per_second),
+                                                         .ring_lasts = ticks_of(tester.port(side).receive_ring_frames()),
+                                                         .burst_lasts = ticks_of(receive_burst),
                                                          .order = tester.receive_queues(side) > 1 ? &orders[static_cast<std::size_t>(direction)] : nullptr},
                                          .map = &maps[static_cast<std::size_t>(direction)],
                                          .tally = std::make_unique<tally::ReceiverTally>()});
@@ -231,6 +236,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.duplicated_frames = sum.duplicated_frames;
     d.reordered_frames = sum.reordered_frames;
     d.late_frames = sum.late_frames;
+    d.late_by_gap_frames = sum.late_by_gap_frames;
     d.corrupted_frames = sum.corrupted_frames;
     d.wrong_length_frames = sum.wrong_length_frames;
     d.foreign_frames = sum.foreign_frames;

@@ -42,6 +42,7 @@ struct DirectionResult {
     std::uint64_t duplicated_frames = 0;
     std::uint64_t reordered_frames = 0;
     std::uint64_t late_frames = 0;
+    std::uint64_t late_by_gap_frames = 0;  // of the late ones: had come in time, but the receiver did not look
     std::uint64_t corrupted_frames = 0;
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;

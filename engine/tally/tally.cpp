@@ -10,6 +10,7 @@ void ReceiverTally::add(const ReceiverTally& other) noexcept {
     duplicated_frames += other.duplicated_frames;
     reordered_frames += other.reordered_frames;
     late_frames += other.late_frames;
+    late_by_gap_frames += other.late_by_gap_frames;
     corrupted_frames += other.corrupted_frames;
     wrong_length_frames += other.wrong_length_frames;
     foreign_frames += other.foreign_frames;

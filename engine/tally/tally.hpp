@@ -25,15 +25,16 @@ struct alignas(64) SenderTally {
 struct alignas(64) ReceiverTally {
     std::uint64_t received_frames = 0;  // unique, intact, right length, in time
     std::uint64_t duplicated_frames = 0;
-    std::uint64_t reordered_frames = 0;  // below the largest number seen of their stream
-    std::uint64_t late_frames = 0;       // after the residual wait
-    std::uint64_t corrupted_frames = 0;  // tag right, checksum wrong
+    std::uint64_t reordered_frames = 0;    // below the largest number seen of their stream
+    std::uint64_t late_frames = 0;         // after the residual wait
+    std::uint64_t late_by_gap_frames = 0;  // of these: had come in time, but nobody looked
+    std::uint64_t corrupted_frames = 0;    // tag right, but a checksum or a header is wrong
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;   // no test frame and no neighbour traffic, or a test frame on the wrong side
     std::uint64_t stale_frames = 0;     // of another trial
     std::uint64_t neighbor_frames = 0;  // ARP and ND
     Ticks max_poll_gap = 0;
-    Ticks gap_excess = 0;  // time in poll gaps beyond what the receive ring holds, summed
+    Ticks gap_excess = 0;  // time whose frames the receive ring may not have held, summed
     /// Of each stream: largest number seen + 1; that of another queue where StreamOrder has settled it.
     std::array<std::uint64_t, frame::most_streams> next_in_order{};
     LatencyHistogram latency;

@@ -29,10 +29,25 @@ std::optional<std::uint64_t> slow_sequence(std::span<const std::byte> f, std::si
     constexpr bool v4 = V == IpVersion::v4;
     constexpr std::size_t udp = v4 ? 34 : 54;
     if (f.size() != octets || number(f.subspan(12, 2)) != (v4 ? 0x0800U : 0x86DDU)) return std::nullopt;
-    if (v4 && slow_sum(f.subspan(14, 20)) != 0xFFFF) return std::nullopt;
-    if (!v4 && (number(f.subspan(18, 2)) != octets - udp || number(f.subspan(20, 1)) != 17)) return std::nullopt;
+    if (const auto mac = number(f.first(6)); mac != 0x020000000002 && mac != 0x020000000003) return std::nullopt;
+    if (v4 && (slow_sum(f.subspan(14, 20)) != 0xFFFF || number(f.subspan(14, 1)) != 0x45 || number(f.subspan(16, 2)) != octets - 14)) return std::nullopt;
+    if (v4 && ((number(f.subspan(20, 2)) & 0x3FFFU) != 0 || number(f.subspan(23, 1)) != 17)) return std::nullopt;
+    if (!v4 && (number(f.subspan(14, 1)) >> 4U != 6 || number(f.subspan(18, 2)) != octets - udp || number(f.subspan(20, 1)) != 17)) return std::nullopt;
+    if (const auto hops = number(f.subspan(v4 ? 22 : 21, 1)); hops == 0 || hops > 10) return std::nullopt;
+    if (number(f.subspan(udp + 4, 2)) != octets - udp || number(f.subspan(udp, 2)) < 1024) return std::nullopt;
+    if (const auto port = number(f.subspan(udp + 2, 2)); port == 0 || port > 49151) return std::nullopt;
+    // From a host on the left to one on the right.
+    constexpr auto host_number = [](std::uint64_t word) { return v4 ? word >= 1 && word <= 65534 : true; };
+    const auto source = f.subspan(v4 ? 26 : 22, v4 ? 4 : 16);
+    const auto destination = f.subspan(v4 ? 30 : 38, v4 ? 4 : 16);
+    if (v4 && (number(source.first(2)) != 0xC612 || number(destination.first(2)) != 0xC613)) return std::nullopt;
+    if (!v4 && (number(source.first(8)) != 0x2001000200000000 || number(source.subspan(8, 4)) != 0 || number(source.subspan(14, 2)) != 2)) return std::nullopt;
+    if (!v4 && (number(destination.first(8)) != 0x2001000200008000 || number(destination.subspan(8, 4)) != 0 || number(destination.subspan(14, 2)) != 2)) return std::nullopt;
+    if (!host_number(number(source.subspan(v4 ? 2 : 12, 2))) || !host_number(number(destination.subspan(v4 ? 2 : 12, 2)))) return std::nullopt;
     if (slow_sum(f.subspan(v4 ? 26 : 22), static_cast<std::uint32_t>(17 + octets - udp)) != 0xFFFF) return std::nullopt;
     const auto tag = f.subspan(udp + 8, 18);
+    // Sent in this trial: a nanosecond a tick, and less than an hour since the start.
+    if (const auto time = number(tag.subspan(12, 6)); time + us < start || time > start + 3600 * second) return std::nullopt;
     if (number(tag.first(3)) != 0xE5E401 || number(tag.subspan(3, 2)) != trial || (number(tag.subspan(5, 1)) & 0x80U) != 0) return std::nullopt;
     return number(tag.subspan(6, 6));
 }

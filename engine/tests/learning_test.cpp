@@ -162,12 +162,18 @@ class LearningRig {
             for (std::uint64_t s = 0; s < streams; ++s) {
                 const frame::StreamShare share{.first = s, .stride = streams};
                 senders.emplace_back(port(from), static_cast<unsigned>(s), hosts.make_source(plan, static_cast<std::uint8_t>(s), share, left_mac, dut_mac),
-                                     whole.stream(share.first, share.stride), share.count(hosts.pending().size()), 100 * us, finish);
+                                     whole.stream(share.first, share.stride), share.count(hosts.pending().size()), run::Punctuality{.overdue_after = 100 * us}, finish);
             }
             tallies.push_back(std::make_unique<tally::ReceiverTally>());
             const auto to = static_cast<std::size_t>(plan::receiving_side(hosts.direction()));
-            receivers[to].arm({.trial = 0, .direction = hosts.direction(), .octets = hosts.octets(), .residual_end = finish, .ring_lasts = second}, hosts.map(), *tallies.back(),
-                              clock.now());
+            receivers[to].arm({.trial = 0,
+                               .direction = hosts.direction(),
+                               .check = {plan, hosts.direction(), hosts.octets(), std::nullopt, dut_mac},
+                               .start = clock.time,
+                               .clock_skew = us,
+                               .residual_end = finish,
+                               .ring_lasts = second},
+                              hosts.map(), *tallies.back(), clock.now());
             longest = std::max(longest, hosts.pending().size());
         }
         for (const Ticks end = clock.time + (longest + 200) * us; clock.time < end; clock.time += 8 * us) {

@@ -111,7 +111,7 @@ TEST_CASE("order is looked at in each stream by itself") {
 }
 
 TEST_CASE("a single changed octet makes a frame corrupted, and it is lost") {
-    for (const std::size_t at : {24U, 27U, 30U, 34U, 41U, 55U, 58U, 59U, 99U}) {  // header checksum, addresses, port, UDP checksum, tag, payload
+    for (const std::size_t at : {24U, 27U, 30U, 34U, 41U, 52U, 58U, 59U, 99U}) {  // header checksum, addresses, port, UDP checksum, tag, payload
         CAPTURE(at);
         Rig4 rig{{.frame_size = 128}};
         rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
@@ -188,7 +188,8 @@ TEST_CASE("a router changes MACs, TTL and header checksum, and the frame is rece
     Rig4 rig;
     rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
         auto routed = f;
-        std::fill_n(routed.octets.begin(), 12, std::byte{0x0A});
+        std::ranges::copy(std::as_bytes(std::span{right_mac}), routed.octets.begin());
+        std::fill_n(routed.octets.begin() + 6, 6, std::byte{0x0A});
         routed.octets[22] = std::byte{9};
         // One less in the TTL's half of a word is one more in that of the checksum (RFC 1624), here without its carry.
         if (routed.octets[24] == std::byte{0xFF}) return 1U;

@@ -71,10 +71,17 @@ class Rig {
             const frame::StreamShare share{.first = s, .stride = o.streams};
             const auto shape = frame::make_template(plan, size, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
             senders.emplace_back(left, static_cast<unsigned>(s), frame::TestFrameSource<V>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
-                                 whole.stream(share.first, share.stride), share.count(o.frames), 100 * us, deadline);
+                                 whole.stream(share.first, share.stride), share.count(o.frames), run::Punctuality{.overdue_after = 100 * us}, deadline);
         }
-        receiver.arm({.trial = trial, .direction = Direction::forward, .octets = size - frame::fcs_octets, .residual_end = residual_end, .ring_lasts = o.ring_lasts}, map, *tally,
-                     clock.now());
+        receiver.arm({.trial = trial,
+                      .direction = Direction::forward,
+                      .check = {plan, Direction::forward, size - frame::fcs_octets, right_mac, dut_mac},
+                      .start = o.start,
+                      .clock_skew = us,
+                      .residual_end = residual_end,
+                      .ring_lasts = o.ring_lasts,
+                      .burst_lasts = run::receive_burst * us},
+                     map, *tally, clock.now());
     }
     Rig(const Rig&) = delete;
     Rig& operator=(const Rig&) = delete;

@@ -131,6 +131,51 @@ TEST_CASE("a port out of buffers is a refusal, and the sender goes on when it ha
     CHECK(damage_of(rig.got()) == Damage{});
 }
 
+namespace {
+
+/// Overdue frames of a load of the whole line, whose crystal is `ppm` slower than ours; the port's ring holds 64 frames. `stall_us` in the middle.
+std::uint64_t overdue_on_a_slow_line(double ppm, Ticks stall_us = 0) {
+    constexpr std::uint64_t frames = 2'500'000;
+    constexpr double ring = 64;
+    Rig4 rig{{.frames = frames}};
+    rig.left.on_the_wire = [](MemoryPort::Frame&) { return 0U; };
+    rig.senders.clear();
+    const auto shape = frame::make_template(rig.plan, 64, {.trial = trial}, left_mac, dut_mac);
+    rig.senders.emplace_back(rig.left, 0, frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}},
+                             pace::EvenSchedule{start, second, rate_fps}, frames,
+                             run::Punctuality{.overdue_after = 100 * us, .port_lag = static_cast<std::uint64_t>(1e-4 * 0x1p32)}, start + 3 * second);
+    double sent_by_line = 0;
+    for (rig.clock.time = start; !rig.senders.front().is_done(rig.clock.time); rig.clock.time += 8 * us) {
+        const auto middle = start + second;
+        if (stall_us != 0 && rig.clock.time >= middle && rig.clock.time < middle + stall_us * us) {
+            // Nothing is given to the port: its ring runs empty, and the line idles.
+            sent_by_line = std::min(static_cast<double>(rig.offered()), sent_by_line + 8 * (1 - ppm * 1e-6));
+            continue;
+        }
+        sent_by_line = std::min(static_cast<double>(rig.offered()), sent_by_line + 8 * (1 - ppm * 1e-6));
+        rig.left.accept_at_most = static_cast<std::size_t>(std::max(0.0, sent_by_line + ring - static_cast<double>(rig.offered())));
+        rig.send();
+    }
+    CHECK(rig.offered() == frames);
+    return rig.sent().overdue_frames;
+}
+
+}  // namespace
+
+TEST_CASE("a line whose crystal is some ppm slow takes the whole line rate, and no frame of it is overdue (R2544-15)") {
+    for (const double ppm : {0.0, 5.0, 20.0, 90.0}) {
+        CAPTURE(ppm);
+        CHECK(overdue_on_a_slow_line(ppm) == 0);
+    }
+    // More than the offered load may be off is no crystal any more.
+    CHECK(overdue_on_a_slow_line(300) > 1'000'000);
+}
+
+TEST_CASE("on a line that sets the pace a stall of ours is overdue all the same") {
+    CHECK(overdue_on_a_slow_line(20, 400) > 1'000'000);  // it can never be made good
+    CHECK(overdue_on_a_slow_line(20, 80) == 0);          // shorter than what counts as overdue
+}
+
 TEST_CASE("the sender stops at the deadline; what was not offered by then never is (R2544-39)") {
     Rig4 rig{{.buffers = 128}};
     rig.run_until(start + 500 * us);
@@ -184,6 +229,8 @@ TEST_CASE("a receiver that did not look for longer than its ring lasts says by h
         rig.receive();
         const auto longest = rig.got().max_poll_gap;
         rig.clock.time = rig.residual_end + second;
+        rig.receive();
+        rig.clock.time += second;
         rig.receive();
         CHECK(rig.got().max_poll_gap == longest);
     }

@@ -38,7 +38,15 @@ Frames frames_of_a_trial(const Options& options) {
 struct Queue {
     Queue(unsigned number, std::size_t buffers) : port{buffers}, receiver{port, number, responder} {}
     void arm(std::size_t octets, tally::SequenceMap& map, tally::StreamOrder* order) {
-        receiver.arm({.trial = trial, .direction = Direction::forward, .octets = octets, .residual_end = start + second, .ring_lasts = second, .order = order}, map, *tally, start);
+        receiver.arm({.trial = trial,
+                      .direction = Direction::forward,
+                      .check = {plan, Direction::forward, octets, right_mac, dut_mac},
+                      .start = start,
+                      .clock_skew = second,  // these tests give frames when they like
+                      .residual_end = start + second,
+                      .ring_lasts = second,
+                      .order = order},
+                     map, *tally, start);
     }
 
     MemoryPort port;
@@ -159,7 +167,7 @@ TEST_CASE("the senders of several streams put every frame on the wire in its own
             const frame::StreamShare share{.first = s, .stride = n};
             const auto shape = frame::make_template(plan, 64, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
             senders.emplace_back(port, static_cast<unsigned>(s), frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
-                                 whole.stream(s, n), share.count(frames), 100 * us, start + second);
+                                 whole.stream(s, n), share.count(frames), run::Punctuality{.overdue_after = 100 * us}, start + second);
         }
         Ticks now = 0;
         std::vector<Ticks> sent_at;
