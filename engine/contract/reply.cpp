@@ -30,7 +30,11 @@ Ordered port_counters(const tally::PortCounters& c) {
             {"receive_errors", c.receive_errors},
             {"transmit_errors", c.transmit_errors},
             {"no_buffer_frames", c.no_buffer_frames},
-            {"link_up", c.link_up}};
+            {"link_changes", c.link_changes},
+            {"pause_frames", c.pause_frames},
+            {"dropped_answers", c.dropped_answers},
+            {"link_up", c.link_up},
+            {"is_read", c.is_read}};
 }
 
 Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
@@ -62,6 +66,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
             {"duplicated_frames", d.duplicated_frames},
             {"reordered_frames", d.reordered_frames},
             {"late_frames", d.late_frames},
+            {"late_by_gap_frames", d.late_by_gap_frames},
             {"corrupted_frames", d.corrupted_frames},
             {"wrong_length_frames", d.wrong_length_frames},
             {"foreign_frames", d.foreign_frames},
@@ -219,7 +224,7 @@ std::string write_frames(std::int64_t id, const FramesRequest& request) {
                     {"frames", request.plan.version == plan::IpVersion::v4 ? preview<plan::IpVersion::v4>(request) : preview<plan::IpVersion::v6>(request)}});
 }
 
-std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second) {
+std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second, std::uint16_t session) {
     const auto port = [](const OpenedPort& p) -> Ordered {
         return {{"device", p.device},
                 {"driver", p.driver},
@@ -227,9 +232,11 @@ std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, doub
                 {"line_rate_bps", optional_number(p.line_rate_bps)},
                 {"link_up", p.link_up},
                 {"receive_ring_frames", p.receive_ring_frames},
-                {"transmit_ring_frames", p.transmit_ring_frames}};
+                {"receive_ring_source", p.receive_ring_source},
+                {"transmit_ring_frames", p.transmit_ring_frames},
+                {"flow_control", p.flow_control}};
     };
-    return line_of({{"id", id}, {"response", "open"}, {"left", port(ports[0])}, {"right", port(ports[1])}, {"ticks_per_second", ticks_per_second}});
+    return line_of({{"id", id}, {"response", "open"}, {"left", port(ports[0])}, {"right", port(ports[1])}, {"ticks_per_second", ticks_per_second}, {"session", session}});
 }
 
 std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides) {
@@ -343,13 +350,14 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
                       {"overdue_after_us", r.limits.overdue_after_us},
                       {"overdue_tolerance", r.limits.overdue_tolerance},
                       {"longest_overdue_us", r.limits.longest_overdue_us},
-                      {"clock_ppm", r.limits.clock_ppm}}},
+                      {"clock_ppm", r.limits.clock_ppm},
+                      {"duplicate_tolerance", r.limits.duplicate_tolerance}}},
                     {"deviations", deviations},
                     {"phases", phases},
                     {"directions", directions},
                     {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
                     {"host", host_record(r.host)},
-                    {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm", r.clock_error_ppm}}}});
+                    {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm", r.clock_error_ppm}, {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)}}}});
 }
 
 }  // namespace evenhand::contract

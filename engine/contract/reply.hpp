@@ -30,7 +30,9 @@ struct OpenedPort {
     std::optional<double> line_rate_bps;
     bool link_up = false;
     unsigned receive_ring_frames = 0;
+    const char* receive_ring_source = "driver";
     unsigned transmit_ring_frames = 0;
+    const char* flow_control = "none";
 };
 
 struct ResolvedSide {
@@ -52,7 +54,7 @@ using BothSides = std::array<T, 2>;
 [[nodiscard]] std::string write_plain(std::int64_t id, const char* response);
 [[nodiscard]] std::string write_about(std::int64_t id, const About& about);
 [[nodiscard]] std::string write_frames(std::int64_t id, const FramesRequest& request);
-[[nodiscard]] std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second);
+[[nodiscard]] std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second, std::uint16_t session);
 [[nodiscard]] std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides);
 [[nodiscard]] std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides);
 [[nodiscard]] std::string write_progress(std::int64_t id, const run::Progress& progress);

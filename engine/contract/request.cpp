@@ -33,6 +33,7 @@ constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{
 constexpr std::array<std::pair<const char*, proof::Generator>, 3> generators{
     {{"philox", proof::Generator::philox}, {"fifteen_bit", proof::Generator::fifteen_bit}, {"modulo", proof::Generator::modulo}}};
 
+constexpr std::uint64_t most_sessions = 65535;
 constexpr std::uint64_t largest_cpu = 65535;
 
 std::vector<std::uint64_t> read_wholes(ObjectReader& r, std::string_view key, std::uint64_t least, std::uint64_t most) {
@@ -190,6 +191,7 @@ run::OpenRequest read_open(ObjectReader& r) {
     open.frame_size = read_frame_size(r);
     open.seed = r.whole("seed", 0, any_whole);
     open.host_macs = read_host_macs(r, open.plan);
+    if (r.has("session")) open.session = static_cast<std::uint16_t>(r.whole("session", 0, most_sessions - 1));
     if (r.has("dut")) open.dut = read_dut(r.object("dut"));
     return open;
 }
@@ -235,6 +237,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
     run::TrialRequest trial;
     constexpr double longest_s = 86400;
     constexpr double longest_wait_s = 3600;
+    constexpr double longest_overdue_us = 1e12;
     trial.trial = static_cast<std::uint16_t>(r.whole("trial", 1, 65535));
     trial.rate_fps = r.number("rate_fps", 0, any_number, true);
     trial.duration_s = r.number("duration_s", 0, longest_s, true);
@@ -254,10 +257,12 @@ run::TrialRequest read_trial(ObjectReader& r) {
         auto limits = r.object("limits");
         if (limits.has("loss_ratio")) trial.limits.loss_ratio = limits.number("loss_ratio", 0, 0.999999);
         if (limits.has("offered_tolerance")) trial.limits.offered_tolerance = limits.number("offered_tolerance", 0, 0.1, true);
-        if (limits.has("overdue_after_us")) trial.limits.overdue_after_us = limits.number("overdue_after_us", 0, any_number, true);
+        trial.has_overdue_after = limits.has("overdue_after_us");
+        if (trial.has_overdue_after) trial.limits.overdue_after_us = limits.number("overdue_after_us", 0, longest_overdue_us, true);
         if (limits.has("overdue_tolerance")) trial.limits.overdue_tolerance = limits.number("overdue_tolerance", 0, 1, true);
-        if (limits.has("longest_overdue_us")) trial.limits.longest_overdue_us = limits.number("longest_overdue_us", 0, any_number, true);
+        if (limits.has("longest_overdue_us")) trial.limits.longest_overdue_us = limits.number("longest_overdue_us", 0, longest_overdue_us, true);
         if (limits.has("clock_ppm")) trial.limits.clock_ppm = limits.number("clock_ppm", 0, any_number, true);
+        if (limits.has("duplicate_tolerance")) trial.limits.duplicate_tolerance = limits.number("duplicate_tolerance", 0, any_number);
         limits.finish();
     }
     return trial;

@@ -18,7 +18,7 @@ Responder::Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts
 
 std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) noexcept {
     const std::span<const std::byte> came = frame.first(octets);
-    if (const auto party = read_announcement(came); party && party->ip == dut_) set_dut_mac(party->mac);
+    if (const auto party = read_announcement(came); party && party->ip == dut_ && !has_fixed_dut_mac_) set_dut_mac(party->mac);
     const auto question = read_question(came);
     if (!question) return 0;
     questions_.fetch_add(1, std::memory_order_relaxed);
@@ -46,6 +46,11 @@ std::optional<plan::MacAddress> Responder::dut_mac() const noexcept {
     plan::MacAddress mac;
     for (std::size_t i = 0; i < mac.size(); ++i) mac[i] = static_cast<std::uint8_t>(value >> (8 * (mac.size() - 1 - i)));
     return mac;
+}
+
+void Responder::fix_dut_mac(const plan::MacAddress& mac) noexcept {
+    has_fixed_dut_mac_ = true;
+    set_dut_mac(mac);
 }
 
 void Responder::set_dut_mac(const plan::MacAddress& mac) noexcept {

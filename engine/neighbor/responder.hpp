@@ -36,6 +36,8 @@ class Responder {
 
     [[nodiscard]] std::optional<plan::MacAddress> dut_mac() const noexcept;
     void set_dut_mac(const plan::MacAddress& mac) noexcept;
+    /// What the DUT tells of itself later does not change it: the user said so.
+    void fix_dut_mac(const plan::MacAddress& mac) noexcept;
     void forget_dut_mac() noexcept { dut_mac_.store(0, std::memory_order_relaxed); }
     [[nodiscard]] const plan::MacAddress& own_mac() const noexcept { return own_mac_; }
 
@@ -55,6 +57,7 @@ class Responder {
     std::optional<plan::IpAddress> gateway_;     // in gateway forms
     std::optional<plan::HostSet> hosts_;         // in direct forms
     std::optional<plan::HostMacs> host_macs_;
+    bool has_fixed_dut_mac_ = false;         // written before the workers start
     std::atomic<std::uint64_t> dut_mac_{0};  // written by the receiving worker, read by the session
     std::atomic<std::uint64_t> questions_{0};
     std::atomic<std::uint64_t> answers_{0};

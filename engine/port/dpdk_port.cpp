@@ -14,6 +14,9 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -41,16 +44,30 @@ std::optional<unsigned> device_argument(const std::string& device, const std::st
     return error == std::errc{} ? std::optional{value} : std::nullopt;
 }
 
-/// Rings of software ports do not follow the number of descriptors that is asked for.
-unsigned ring_frames(const std::string& driver, const std::string& device, unsigned descriptors) {
+/// Rings of software ports do not follow the number of descriptors that is asked for; nothing for other drivers.
+std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device) {
     constexpr unsigned memif_default_log2 = 10;
     constexpr unsigned packet_default_frames = 512;
     constexpr unsigned net_ring_frames = 1024;
+    constexpr unsigned tap_queue_frames = 500;  // of the kernel's interface (TUN_READQ_SIZE)
     if (driver == "net_memif") return 1U << device_argument(device, "rsize").value_or(memif_default_log2);
     if (driver == "net_af_packet") return device_argument(device, "framecnt").value_or(packet_default_frames);
     if (driver == "net_ring") return net_ring_frames;
+    if (driver == "net_tap") return tap_queue_frames;
     if (driver == "net_pcap" || driver == "net_null") return all_the_time_in_the_world;
-    return descriptors;
+    return std::nullopt;
+}
+
+/// What a driver that neither follows the number of descriptors nor tells its own has at the least: QEMU's virtio has 256 entries.
+constexpr unsigned least_plausible_ring_frames = 256;
+
+/// The value of `iface=`, which af_xdp, af_packet and others have.
+std::string interface_of(const std::string& device) {
+    constexpr std::string_view key = ",iface=";
+    const auto at = device.find(key);
+    if (at == std::string::npos) return {};
+    const auto begin = at + key.size();
+    return device.substr(begin, device.find(',', begin) - begin);
 }
 
 [[noreturn]] void refuse(const PortOptions& options, int error, const std::string& what, const std::string& next) {
@@ -182,11 +199,81 @@ void DpdkPort::start() {
     }
     start_device();
     started_ = true;
-    // Solicitations come to 256 multicast groups, and the tester's MAC may be another than the port's. Where the
-    // device has no such mode, it hears everything anyway.
-    (void)rte_eth_promiscuous_enable(id_);
-    receive_ring_frames_ = ring_frames(driver_, options_.device, receive_descriptors);
-    transmit_ring_frames_ = ring_frames(driver_, options_.device, transmit_descriptors);
+    hear_everything();
+    switch_flow_control_off();
+    find_pause_counters();
+    kernel_interface_ = interface_of(options_.device);
+    const auto of_software = software_ring_frames(driver_, options_.device);
+    transmit_ring_frames_ = of_software.value_or(transmit_descriptors);
+    rte_eth_rxq_info queue_info{};
+    if (of_software) {
+        receive_ring_frames_ = *of_software;
+        receive_ring_source_ = "device";
+    } else if (rte_eth_rx_queue_info_get(id_, 0, &queue_info) == 0 && queue_info.nb_desc != 0) {
+        receive_ring_frames_ = queue_info.nb_desc;
+    } else if (driver_ == "net_af_xdp") {
+        receive_ring_frames_ = receive_descriptors;  // it makes the ring as it is told
+    } else {
+        receive_ring_frames_ = std::min<unsigned>(receive_descriptors, least_plausible_ring_frames);
+        receive_ring_source_ = "assumed";
+    }
+    link_was_up_ = is_link_up();
+}
+
+/// Solicitations come to 256 multicast groups, and the tester's MAC may be another than the port's. Software ports have no such mode, and
+/// hear everything anyway.
+void DpdkPort::hear_everything() const {
+    const int result = rte_eth_promiscuous_enable(id_);
+    if (result == 0 || (result == -ENOTSUP && !is_pci_device(options_.device))) return;
+    refuse(options_, result, "promiscuous mode cannot be switched on, so questions to hosts of the tester would not be heard",
+           "Use another port, or allow it where a hypervisor forbids it (`trust on` for a virtual function).");
+}
+
+/// With it a full ring of ours would stop the DUT, which then drops; and a full DUT would stop us (R2544-39). Ports without it answer ENOTSUP.
+void DpdkPort::switch_flow_control_off() {
+    rte_eth_fc_conf conf{};
+    if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) return;
+    if (conf.mode != RTE_ETH_FC_NONE) {
+        conf.mode = RTE_ETH_FC_NONE;
+        (void)rte_eth_dev_flow_ctrl_set(id_, &conf);
+        if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) conf.mode = RTE_ETH_FC_FULL;
+    }
+    flow_control_ = conf.mode == RTE_ETH_FC_NONE ? "off" : "on";
+}
+
+void DpdkPort::find_pause_counters() {
+    const int count = rte_eth_xstats_get_names(id_, nullptr, 0);
+    if (count <= 0) return;
+    std::vector<rte_eth_xstat_name> names(static_cast<std::size_t>(count));
+    if (rte_eth_xstats_get_names(id_, names.data(), static_cast<unsigned>(count)) != count) return;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const std::string_view name{static_cast<const char*>(names[i].name)};
+        const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+        if (has("pause") || has("xon") || has("xoff")) pause_counters_.push_back(i);
+    }
+}
+
+std::uint64_t DpdkPort::pause_frames() const {
+    std::vector<std::uint64_t> values(pause_counters_.size());
+    const auto count = static_cast<int>(values.size());
+    if (count == 0 || rte_eth_xstats_get_by_id(id_, pause_counters_.data(), values.data(), static_cast<unsigned>(count)) != count) return 0;
+    return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
+}
+
+/// As the kernel counts them, so that nothing between two looks is missed; 0 where there is no such interface.
+std::uint64_t DpdkPort::kernel_carrier_changes() const {
+    std::uint64_t changes = 0;
+    if (!kernel_interface_.empty()) std::ifstream{"/sys/class/net/" + kernel_interface_ + "/carrier_changes"} >> changes;
+    return changes;
+}
+
+void DpdkPort::keep_watch() noexcept {
+    constexpr unsigned watches_between_counters = 50;
+    const bool is_up = is_link_up();
+    link_changes_ += static_cast<std::uint64_t>(is_up != link_was_up_);
+    link_was_up_ = is_up;
+    rte_eth_stats stats{};
+    if (++watches_ % watches_between_counters == 0) (void)rte_eth_stats_get(id_, &stats);
 }
 
 void DpdkPort::start_device() const {
@@ -240,14 +327,18 @@ std::optional<double> DpdkPort::line_rate_bps() const {
 
 tally::PortCounters DpdkPort::counters() const {
     rte_eth_stats stats{};
-    rte_eth_stats_get(id_, &stats);
+    const bool is_read = rte_eth_stats_get(id_, &stats) == 0;
     return {.received_frames = stats.ipackets,
             .transmitted_frames = stats.opackets,
             .missed_frames = stats.imissed,
             .receive_errors = stats.ierrors,
             .transmit_errors = stats.oerrors,
             .no_buffer_frames = stats.rx_nombuf,
-            .link_up = is_link_up()};
+            .link_changes = link_changes_ + kernel_carrier_changes(),
+            .pause_frames = pause_frames(),
+            .dropped_answers = dropped_answers(),
+            .link_up = is_link_up(),
+            .is_read = is_read};
 }
 
 unsigned DpdkPort::send_answers() noexcept {

@@ -8,6 +8,7 @@
 #include <rte_ring.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -53,10 +54,17 @@ class DpdkPort {
     void wait_for_link() const;
     /// Of the medium; nothing for software ports, whose figure would mean nothing.
     [[nodiscard]] std::optional<double> line_rate_bps() const;
-    /// Frames that the receive ring holds: how long the receiver may look away. Nothing if the device waits for its reader.
+    /// Frames that the receive ring holds: how long the receiver may look away. 2^30 if the device waits for its reader.
     [[nodiscard]] unsigned receive_ring_frames() const noexcept { return receive_ring_frames_; }
+    /// Who says so: "driver", "device" (its arguments, or what all of its kind have), or "assumed": the smallest that is plausible.
+    [[nodiscard]] const char* receive_ring_source() const noexcept { return receive_ring_source_; }
+    /// Of Ethernet flow control, which would let a full ring stop the other side: "off", "on" (it cannot be switched off), or "none".
+    [[nodiscard]] const char* flow_control() const noexcept { return flow_control_; }
     [[nodiscard]] unsigned transmit_ring_frames() const noexcept { return transmit_ring_frames_; }
     [[nodiscard]] tally::PortCounters counters() const;
+    [[nodiscard]] std::uint64_t dropped_answers() const noexcept { return dropped_answers_.load(std::memory_order_relaxed); }
+    /// To be called several times a second during a trial: notes a link that goes, and reads counters before short ones of the device wrap.
+    void keep_watch() noexcept;
 
     // The hot path. See the concepts in run/sender.hpp and run/receiver.hpp.
     unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept { return rte_mempool_get_bulk(transmit_pools_[queue], reinterpret_cast<void**>(frames), n) == 0 ? n : 0; }
@@ -80,7 +88,10 @@ class DpdkPort {
         if (answer != nullptr) {
             std::memcpy(octets(answer), octets(frame), length(frame));
             set_length(answer, length(frame));
-            if (rte_ring_enqueue(answers_, answer) != 0) rte_pktmbuf_free(answer);
+        }
+        if (answer == nullptr || rte_ring_enqueue(answers_, answer) != 0) {
+            rte_pktmbuf_free(answer);
+            dropped_answers_.fetch_add(1, std::memory_order_relaxed);
         }
         rte_pktmbuf_free(frame);
     }
@@ -95,6 +106,11 @@ class DpdkPort {
     void make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer);
     void start();
     void start_device() const;
+    void hear_everything() const;
+    void switch_flow_control_off();
+    void find_pause_counters();
+    [[nodiscard]] std::uint64_t pause_frames() const;
+    [[nodiscard]] std::uint64_t kernel_carrier_changes() const;
     unsigned send_answers() noexcept;
     void close() noexcept;
 
@@ -103,6 +119,14 @@ class DpdkPort {
     std::uint16_t id_ = RTE_MAX_ETHPORTS;
     bool started_ = false;
     unsigned receive_ring_frames_ = 0;
+    const char* receive_ring_source_ = "driver";
+    const char* flow_control_ = "none";
+    std::string kernel_interface_;               // behind the device, if there is one
+    std::vector<std::uint64_t> pause_counters_;  // ids of extended statistics
+    bool link_was_up_ = true;                    // at the last keep_watch()
+    std::uint64_t link_changes_ = 0;             // that it saw
+    unsigned watches_ = 0;
+    std::atomic<std::uint64_t> dropped_answers_{0};  // by all receivers of this port
     unsigned transmit_ring_frames_ = 0;
     rte_mempool* receive_pool_ = nullptr;
     rte_mempool* answer_pool_ = nullptr;        // shared by the receivers of this port

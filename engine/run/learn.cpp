@@ -142,14 +142,14 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
     for (const auto direction : request.directions) {
         const auto side = plan::receiving_side(direction);
         directions.emplace_back(request_.plan, direction, receive_queues(side) > 1);
-        answers_before[index(side)] = responder(side).answers();
+        answers_before[index(side)] = answers_sent(side);
     }
     auto result = learn_in_rounds(directions, request.rounds, [&](const LearningProgress& progress) {
         return Round{*this, request, directions}.run(*this, request, progress, observer);
     });
     for (const auto& d : directions) {
         const auto side = plan::receiving_side(d.direction());
-        result.sides[index(side)]->questions_answered = responder(side).answers() - answers_before[index(side)];
+        result.sides[index(side)]->questions_answered = answers_sent(side) - answers_before[index(side)];
     }
     return result;
 }

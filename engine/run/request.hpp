@@ -56,7 +56,8 @@ struct OpenRequest {
     std::size_t frame_size = 64;
     std::uint64_t seed = 0;
     HostMacMode host_macs = HostMacMode::port;
-    std::optional<DutOnHost> dut;  // absent: the DUT is a device of its own, or nobody said where it runs
+    std::optional<std::uint16_t> session;  // 0..65534; drawn if not given. See Tester::wire_trial()
+    std::optional<DutOnHost> dut;          // absent: the DUT is a device of its own, or nobody said where it runs
 };
 
 /// RFC 2544 section 23, phases (a), (b), (d), (e).
@@ -74,6 +75,7 @@ struct TrialRequest {
     std::vector<plan::Direction> directions{plan::Direction::forward, plan::Direction::reverse};
     Waits waits;
     tally::Limits limits;
+    bool has_overdue_after = false;  // else it follows from the rate: tally::usual_overdue_after_us()
 };
 
 /// Reach every host of the receiving sides once, so that the DUT has resolved it.

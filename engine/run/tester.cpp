@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <random>
 #include <set>
 #include <thread>
 #include <utility>
@@ -49,7 +50,11 @@ std::string silent_memif_hint(const port::DpdkPort& port, unsigned receive_queue
 
 }  // namespace
 
-Tester::Tester(OpenRequest request) : request_{std::move(request)} {
+Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{request_.session.value_or(static_cast<std::uint16_t>(std::random_device{}() % 65535U))} {
+    const auto name_of_device = [&](plan::Side side) { return request_.ports[index(side)].device.substr(0, request_.ports[index(side)].device.find(',')); };
+    if (name_of_device(plan::Side::left) == name_of_device(plan::Side::right)) {
+        throw Fault{FaultCode::bad_request, fmt::format("both sides are {}", name_of_device(plan::Side::left)), "ports", "Give each side a device of its own."};
+    }
     plan::check_plan(request_.plan);
     frame::check_frame_size(request_.plan.version, request_.frame_size);
     count_queues();
@@ -118,7 +123,7 @@ void Tester::open_port(plan::Side side) {
     const auto host_macs = request_.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{request_.seed, side}} : std::nullopt;
     responders_[index(side)] = s.gateway ? std::make_unique<neighbor::Responder>(own_mac, *s.gateway, s.dut_address)
                                          : std::make_unique<neighbor::Responder>(own_mac, plan::HostSet{s.hosts}, host_macs, s.dut_address);
-    if (p.dut_mac) responders_[index(side)]->set_dut_mac(*p.dut_mac);
+    if (p.dut_mac) responders_[index(side)]->fix_dut_mac(*p.dut_mac);
 }
 
 std::optional<double> Tester::line_rate_bps(plan::Side side) const {

@@ -45,6 +45,8 @@ class Tester {
     [[nodiscard]] port::DpdkPort& port(plan::Side side) { return *ports_[index(side)]; }
     [[nodiscard]] const port::DpdkPort& port(plan::Side side) const { return *ports_[index(side)]; }
     [[nodiscard]] const neighbor::Responder& responder(plan::Side side) const { return *responders_[index(side)]; }
+    /// Answers to the DUT's questions that were not dropped for want of buffers.
+    [[nodiscard]] std::uint64_t answers_sent(plan::Side side) const { return responder(side).answers() - port(side).dropped_answers(); }
     [[nodiscard]] bool has_static_mac(plan::Side side) const { return request_.ports[index(side)].dut_mac.has_value(); }
     [[nodiscard]] std::optional<double> line_rate_bps(plan::Side side) const;
     [[nodiscard]] const OpenRequest& request() const { return request_; }
@@ -52,6 +54,10 @@ class Tester {
     [[nodiscard]] bool is_direct() const { return !request_.plan.left.gateway; }
     /// MAC of frames that come from this host of this side.
     [[nodiscard]] plan::MacAddress source_mac(plan::Side side, std::uint32_t host) const;
+    /// The number in the tags of a trial's frames: 1..65535. Each session counts from a number of its own, so that what an earlier one left
+    /// in a queue is stale although every run begins with trial 1.
+    [[nodiscard]] std::uint16_t wire_trial(std::uint16_t trial) const noexcept { return static_cast<std::uint16_t>((trial - 1U + session_) % 65535U + 1U); }
+    [[nodiscard]] std::uint16_t session() const noexcept { return session_; }
     /// What arrives in this direction, as a receiver checks it.
     [[nodiscard]] frame::FrameCheck frame_check(plan::Direction direction, std::size_t frame_octets) const;
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
@@ -70,6 +76,7 @@ class Tester {
     void open_port(plan::Side side);
 
     OpenRequest request_;
+    std::uint16_t session_ = 0;
     std::array<unsigned, 2> streams_{};
     std::array<unsigned, 2> receive_queues_{};
     std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;

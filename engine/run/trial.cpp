@@ -58,7 +58,7 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, bool is
     };
     constexpr tally::Limits usual;
     limit(100 * request.limits.offered_tolerance, 100 * usual.offered_tolerance, "a trial was valid with an offered load that is off by up to {:g} % instead of {:g} %");
-    limit(request.limits.overdue_after_us, usual.overdue_after_us, "a frame counted as overdue from {:g} us on instead of {:g} us");
+    limit(request.limits.overdue_after_us, tally::usual_overdue_after_us(request.rate_fps), "a frame counted as overdue from {:g} us on instead of {:g} us");
     limit(100 * request.limits.overdue_tolerance, 100 * usual.overdue_tolerance, "a trial was valid with up to {:g} % of its frames overdue instead of {:g} %");
     limit(request.limits.longest_overdue_us, usual.longest_overdue_us, "a trial was valid with frames that left up to {:g} us late instead of {:g} us");
     limit(request.limits.clock_ppm, usual.clock_ppm, "a trial was valid with a clock that is off by up to {:g} ppm instead of {:g} ppm");
@@ -66,10 +66,10 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, bool is
     return found;
 }
 
-/// Keeps the time of the phases and asks the observer while waiting.
+/// Keeps the time of the phases; while waiting it asks the observer and has an eye on the ports.
 class PhaseClock {
    public:
-    PhaseClock(tally::TrialResult& result, TrialObserver& observer, double total_s) : result_{result}, observer_{observer} {
+    PhaseClock(Tester& tester, tally::TrialResult& result, TrialObserver& observer, double total_s) : tester_{tester}, result_{result}, observer_{observer} {
         progress_.trial = result.trial, progress_.total_s = total_s;
     }
 
@@ -85,6 +85,7 @@ class PhaseClock {
             progress_.elapsed_s = since(start_);
             count(progress_);
             goes_on = observer_.goes_on(progress_);
+            for (const auto side : {Side::left, Side::right}) tester_.port(side).keep_watch();
             std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(20ms, std::chrono::duration<double>{std::max(0.0, seconds - since(begin))}));
         }
         result_.phases.push_back({.name = phase, .start_s = start_s, .seconds = since(begin)});
@@ -98,10 +99,30 @@ class PhaseClock {
    private:
     static double since(Steady::time_point t) { return std::chrono::duration<double>{Steady::now() - t}.count(); }
 
+    Tester& tester_;
     tally::TrialResult& result_;
     TrialObserver& observer_;
     Progress progress_;
     Steady::time_point start_ = Steady::now();
+};
+
+/// Lets the workers run a trial from the constructor to the destructor. What they use outlives it, whatever is thrown meanwhile.
+class RunningTrials {
+   public:
+    RunningTrials(std::vector<std::unique_ptr<Worker>>& workers, const std::vector<std::unique_ptr<WorkerTrial>>& trials) : trials_{trials} {
+        for (std::size_t i = 0; i < workers.size(); ++i) workers[i]->begin(*trials[i]);
+    }
+    ~RunningTrials() {
+        for (const auto& trial : trials_) trial->stop.store(true, std::memory_order_relaxed);
+        for (const auto& trial : trials_) {
+            while (!trial->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
+    }
+    RunningTrials(const RunningTrials&) = delete;
+    RunningTrials& operator=(const RunningTrials&) = delete;
+
+   private:
+    const std::vector<std::unique_ptr<WorkerTrial>>& trials_;
 };
 
 /// When the parts of phases (c) to (e) begin and end.
@@ -135,8 +156,8 @@ std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const T
         const unsigned streams = tester.streams(s.side);
         const auto& responder = tester.responder(s.side);
         const auto frame_template =
-            frame::make_template(open.plan, open.frame_size, {.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = request.trial}, responder.own_mac(),
-                                 responder.dut_mac().value());
+            frame::make_template(open.plan, open.frame_size, {.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = tester.wire_trial(request.trial)},
+                                 responder.own_mac(), responder.dut_mac().value());
         const frame::StreamShare share{.first = s.number, .stride = streams};
         const frame::TestFrameSource<V> source{frame_template, plan::FlowDraw{open.plan, direction, open.seed}, share};
         const auto schedule = pace::EvenSchedule{time.start, ticks_per_second, request.rate_fps}.stream(share.first, share.stride);
@@ -183,7 +204,7 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
             const auto ticks_of = [&](double frames) { return static_cast<Ticks>(frames / request.rate_fps * ticks_per_second); };
             trial->receptions.push_back({.receiver = i,
                                          .direction = direction,
-                                         .expectation = {.trial = request.trial,
+                                         .expectation = {.trial = tester.wire_trial(request.trial),
                                                          .direction = direction,
                                                          .check = tester.frame_check(direction, open.frame_size - frame::fcs_octets),
                                                          .start = time.start,
@@ -258,8 +279,10 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
 
 }  // namespace
 
-tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver& observer) {
-    check(*this, request);
+tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& observer) {
+    check(*this, asked);
+    TrialRequest request = asked;
+    if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(request.rate_fps);
     std::array<tally::SequenceMap, 2> maps;
     try {
         for (const auto direction : request.directions) {
@@ -278,7 +301,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
     result.limits = request.limits;
     result.deviations = deviations_of(request, is_direct());
     const auto& w = request.waits;
-    PhaseClock phases{result, observer, w.after_routing_s + w.after_learning_s + request.duration_s + w.residual_s + w.restabilize_s};
+    PhaseClock phases{*this, result, observer, w.after_routing_s + w.after_learning_s + request.duration_s + w.residual_s + w.restabilize_s};
 
     bool goes_on = phases.wait("routing", w.after_routing_s);
     if (goes_on) {
@@ -299,7 +322,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
     const Timeline time{request, rate};
     const auto trials = make_worker_trials(*this, request, time, rate, maps, orders);
     if (goes_on) {
-        for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i]->begin(*trials[i]);
+        const RunningTrials running{workers_, trials};
         const auto count = [&](Progress& progress) {
             progress.sent_frames = progress.received_frames = 0;
             for (const auto& trial : trials) {
@@ -312,10 +335,6 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
         goes_on = phases.wait("sending", at_most_s, until(time.send_deadline), count);
         goes_on = goes_on && phases.wait("residual", at_most_s, until(time.residual_end), count);
         goes_on = goes_on && phases.wait("restabilize", at_most_s, until(time.finish), count);
-        for (const auto& trial : trials) trial->stop.store(true, std::memory_order_relaxed);
-        for (const auto& trial : trials) {
-            while (!trial->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::milliseconds{1});
-        }
     }
     host.end(rate);
     result.host = host.record();
@@ -323,7 +342,9 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
     for (const auto side : {Side::left, Side::right}) result.ports[index(side)].after = port(side).counters();
     constexpr double per_million = 1e6;
     result.ticks_per_second = rate;
-    result.clock_error_ppm = (pace::ticks_per_second(clock_before, pace::sample_clocks()) / rate - 1) * per_million;
+    const auto clock_after = pace::sample_clocks();
+    result.clock_error_ppm = (pace::ticks_per_second(clock_before, clock_after) / rate - 1) * per_million;
+    if (pace::is_steered_clock_right()) result.steered_clock_error_ppm = (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;
     for (const auto direction : request.directions) {
         auto& d = result.directions.emplace_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], time, rate));
         d.away_frames = host.frames_while_away(request.rate_fps, time.start, time.send_deadline, rate);

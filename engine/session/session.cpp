@@ -137,7 +137,7 @@ std::string Session::answer(std::int64_t id, const contract::CountersRequest& /*
     auto& tester = opened();
     return contract::write_counters(id, for_both<contract::SideCounters>([&](Side side) -> contract::SideCounters {
                                         const auto& responder = tester.responder(side);
-                                        return {.port = tester.port(side).counters(), .questions = responder.questions(), .answers = responder.answers()};
+                                        return {.port = tester.port(side).counters(), .questions = responder.questions(), .answers = tester.answers_sent(side)};
                                     }));
 }
 
@@ -172,9 +172,11 @@ std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
                                             .line_rate_bps = tester_->line_rate_bps(side),
                                             .link_up = port.is_link_up(),
                                             .receive_ring_frames = port.receive_ring_frames(),
-                                            .transmit_ring_frames = port.transmit_ring_frames()};
+                                            .receive_ring_source = port.receive_ring_source(),
+                                            .transmit_ring_frames = port.transmit_ring_frames(),
+                                            .flow_control = port.flow_control()};
                                 }),
-                                tester_->ticks_per_second());
+                                tester_->ticks_per_second(), tester_->session());
 }
 
 std::string Session::answer(std::int64_t id, const run::TrialRequest& request) {

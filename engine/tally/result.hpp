@@ -17,11 +17,21 @@ namespace evenhand::tally {
 struct Limits {
     double loss_ratio = 0;            // largest trial loss ratio that passes
     double offered_tolerance = 1e-4;  // of rate or sending time (R2544-39)
-    double overdue_after_us = 100;    // a frame that leaves later is overdue
+    double overdue_after_us = 100;    // a frame that leaves later is overdue; see usual_overdue_after_us()
     double overdue_tolerance = 0.01;  // share of overdue frames beyond which the load was not constant
     double longest_overdue_us = 1e5;  // and how late no frame may leave
     double clock_ppm = 100;
+    double duplicate_tolerance = 0.01;  // largest share of duplicated frames in a valid trial
 };
+
+/// From when on a frame is overdue, unless the client says otherwise: 100 us, but no more than 1,500 frames, which is what a usual ring of 2,048
+/// still takes in a burst. At 148.8 Mfps 100 us would be 14,880 frames.
+[[nodiscard]] constexpr double usual_overdue_after_us(double rate_fps) {
+    constexpr double most_us = 100;
+    constexpr double most_frames = 1500;
+    constexpr double us_per_second = 1e6;
+    return most_frames / rate_fps * us_per_second < most_us ? most_frames / rate_fps * us_per_second : most_us;
+}
 
 struct PortCounters {
     std::uint64_t received_frames = 0;
@@ -30,7 +40,11 @@ struct PortCounters {
     std::uint64_t receive_errors = 0;
     std::uint64_t transmit_errors = 0;
     std::uint64_t no_buffer_frames = 0;  // rx_nombuf: no buffer was free
+    std::uint64_t link_changes = 0;      // times the link went up or down
+    std::uint64_t pause_frames = 0;      // of Ethernet flow control, sent and received
+    std::uint64_t dropped_answers = 0;   // to neighbours: no buffer, or no room in the ring
     bool link_up = true;
+    bool is_read = true;  // false: the driver did not tell, and the counts mean nothing
 };
 
 struct DirectionResult {
@@ -124,7 +138,9 @@ struct TrialResult {
     std::array<BeforeAfter, 2> ports;  // by plan::Side
     HostRecord host;
     double ticks_per_second = 0;
-    double clock_error_ppm = 0;
+    double clock_error_ppm = 0;  // over the trial, against CLOCK_MONOTONIC_RAW
+    /// Since the ports were opened, against CLOCK_MONOTONIC; nothing unless NTP says that it is right.
+    std::optional<double> steered_clock_error_ppm;
 
     /// 1 - received / offered over all directions (RFC 9971).
     [[nodiscard]] double loss_ratio() const;

@@ -44,12 +44,15 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
 /// Losses of one direction that the tester itself, or the host that it shares with the DUT, may have caused.
 std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
-    const std::uint64_t missed = (port.after.missed_frames - port.before.missed_frames) + (port.after.no_buffer_frames - port.before.no_buffer_frames) +
-                                 (port.after.receive_errors - port.before.receive_errors);
+    const std::uint64_t missed = (port.after.missed_frames - port.before.missed_frames) + (port.after.no_buffer_frames - port.before.no_buffer_frames);
     if (missed != 0) note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames", name_of(d.direction), missed);
     if (d.gap_frames != 0) {
         note(reasons, "receiver_gap", "{}: the receiver did not look for up to {:.0f} us; {} frames may have overrun its ring of {}", name_of(d.direction), d.max_poll_gap_us,
              d.gap_frames, d.ring_frames);
+    }
+    if (d.late_by_gap_frames != 0) {
+        note(reasons, "receiver_gap", "{}: the receiver did not look when the residual wait ended; {} frames that had come before were read too late", name_of(d.direction),
+             d.late_by_gap_frames);
     }
     if (d.overdue_frames != 0) {
         note(reasons, "overdue_may_explain_loss", "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts", name_of(d.direction), d.overdue_frames,
@@ -61,7 +64,38 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
         note(reasons, "host_took_cpu", "{}: this host took the DUT's CPU away for up to {:.1f} ms; the {} frames that came meanwhile may have overrun the DUT's ring of {}",
              name_of(d.direction), longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
     }
-    return std::min(d.lost_frames(), missed + d.gap_frames + d.overdue_frames + d.away_frames);
+    return std::min(d.lost_frames(), missed + d.gap_frames + d.late_by_gap_frames + d.overdue_frames + d.away_frames);
+}
+
+/// Losses of which nobody can say whose they are: a host that the DUT could not reach for want of our answer loses all its frames.
+bool is_anybodys_loss(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
+    const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
+    const std::uint64_t dropped = port.after.dropped_answers - port.before.dropped_answers;
+    if (dropped != 0)
+        note(reasons, "answers_dropped", "{}: {} answers to the DUT's questions were dropped for want of buffers; it may not have reached these hosts", name_of(d.direction),
+             dropped);
+    const std::uint64_t pauses = port.after.pause_frames - port.before.pause_frames;
+    if (pauses != 0)
+        note(reasons, "flow_control", "{}: {} PAUSE frames on the tester's receiving port; with flow control a full ring of the tester stops the DUT", name_of(d.direction),
+             pauses);
+    return dropped != 0 || pauses != 0;
+}
+
+void judge_port(const TrialResult& result, plan::Side side, std::vector<Reason>& reasons) {
+    const auto& port = result.ports[static_cast<std::size_t>(side)];
+    if (!port.before.link_up || !port.after.link_up) {
+        note(reasons, "link", "{}: the link was down", name_of(side));
+    } else if (port.after.link_changes != port.before.link_changes) {
+        note(reasons, "link", "{}: the link went down or up {} times during the trial", name_of(side), port.after.link_changes - port.before.link_changes);
+    }
+    if (!port.before.is_read || !port.after.is_read) note(reasons, "counters", "{}: the port's counters could not be read, so its own losses are not known", name_of(side));
+}
+
+/// Something else than forwarding is going on: a loop, a mirrored port, a capture that is played back.
+void judge_duplicates(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
+    if (static_cast<double>(d.duplicated_frames) <= result.limits.duplicate_tolerance * static_cast<double>(d.offered_frames)) return;
+    note(reasons, "duplicates", "{}: {} frames came again, of {} offered (limit {:g} %): is there a loop or a mirrored port?", name_of(d.direction), d.duplicated_frames,
+         d.offered_frames, 100 * result.limits.duplicate_tolerance);
 }
 
 }  // namespace
@@ -80,14 +114,16 @@ void judge(TrialResult& result) {
     auto& reasons = result.reasons;
     reasons.clear();
     if (result.stopped) note(reasons, "stopped", "the trial was stopped before its end");
-    for (const auto side : {plan::Side::left, plan::Side::right}) {
-        const auto& port = result.ports[static_cast<std::size_t>(side)];
-        if (!port.before.link_up || !port.after.link_up) note(reasons, "link", "{}: the link was down", name_of(side));
-    }
+    for (const auto side : {plan::Side::left, plan::Side::right}) judge_port(result, side, reasons);
     if (std::abs(result.clock_error_ppm) > result.limits.clock_ppm) {
         note(reasons, "clock", "the tick rate was off by {:+.1f} ppm (limit {:.1f})", result.clock_error_ppm, result.limits.clock_ppm);
     }
+    if (result.steered_clock_error_ppm && std::abs(*result.steered_clock_error_ppm) > result.limits.clock_ppm) {
+        note(reasons, "clock", "the tick rate was off by {:+.1f} ppm since the ports were opened, by the clock that NTP steers (limit {:.1f})", *result.steered_clock_error_ppm,
+             result.limits.clock_ppm);
+    }
     for (const auto& d : result.directions) judge_sender(result, d, reasons);
+    for (const auto& d : result.directions) judge_duplicates(result, d, reasons);
     if (!reasons.empty()) {
         result.verdict = Verdict::invalid;
         return;
@@ -100,7 +136,8 @@ void judge(TrialResult& result) {
     for (const auto& d : result.directions) {
         offered += d.offered_frames;
         lost += d.lost_frames();
-        explained += own_losses(result, d, lapses);
+        const std::uint64_t own = own_losses(result, d, lapses);
+        explained += is_anybodys_loss(result, d, lapses) ? d.lost_frames() : own;
     }
     const double allowed = result.limits.loss_ratio * static_cast<double>(offered);
     if (static_cast<double>(lost) <= allowed) {
@@ -115,7 +152,13 @@ void judge(TrialResult& result) {
     }
     result.verdict = Verdict::fail;
     for (const auto& d : result.directions) {
-        if (d.lost_frames() != 0) note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %)", name_of(d.direction), d.lost_frames(), d.offered_frames, 100 * d.loss_ratio());
+        if (d.lost_frames() == 0) continue;
+        note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %)", name_of(d.direction), d.lost_frames(), d.offered_frames, 100 * d.loss_ratio());
+        const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
+        const std::uint64_t damaged = port.after.receive_errors - port.before.receive_errors;
+        if (damaged != 0)
+            note(reasons, "damaged", "{}: {} frames came damaged to the tester's port (wrong FCS, or too short); check cable, transceivers and the DUT's port",
+                 name_of(d.direction), damaged);
     }
 }
 

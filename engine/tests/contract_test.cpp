@@ -324,7 +324,7 @@ TEST_CASE("small replies fit the schema") {
     CHECK(fitting(contract::write_plain(1, "close"), "plain")["response"] == "close");
     CHECK(fitting(contract::write_about(2, {.version = "0.1.0", .dpdk = "22.11.11", .compiler = "gcc 12", .build_type = "release"}), "about")["contract"] == contract::version);
     const auto opened = fitting(
-        contract::write_open(3, {{{.device = "a", .driver = "b", .mac = {1, 2, 3, 4, 5, 6}, .line_rate_bps = 1e10, .link_up = true, .receive_ring_frames = 2048}, {}}}, 2.5e9),
+        contract::write_open(3, {{{.device = "a", .driver = "b", .mac = {1, 2, 3, 4, 5, 6}, .line_rate_bps = 1e10, .link_up = true, .receive_ring_frames = 2048}, {}}}, 2.5e9, 7),
         "open");
     CHECK(opened["left"]["mac"] == "01:02:03:04:05:06");
     CHECK(opened["left"]["line_rate_bps"] == 1e10);

@@ -102,8 +102,21 @@ const std::vector<Case> cases{
     {"frames of before the trial are not counted as sent by it", [](auto& r) { right(r).before.transmitted_frames = 1; }, Verdict::invalid, {"transmit_not_drained"}},
     {"missed frames explain the loss", [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
     {"missed frames do not explain the loss", [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
-    {"missing buffers and receive errors explain it as well",
-     [](auto& r) { left(r).after.no_buffer_frames = 2; left(r).after.receive_errors = 2; lose(reverse(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"missing buffers explain it as well", [](auto& r) { left(r).after.no_buffer_frames = 4; lose(reverse(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"frames that came damaged are lost, and told apart", [](auto& r) { left(r).after.receive_errors = 4; lose(reverse(r), 4); }, Verdict::fail, {"loss", "damaged"}},
+    {"damaged frames within the allowed loss", [](auto& r) { r.limits.loss_ratio = 0.005; left(r).after.receive_errors = 4; lose(reverse(r), 4); }, Verdict::pass, {}},
+    {"counters that could not be read excuse nothing and accuse nobody", [](auto& r) { right(r).after = {.is_read = false}; lose(forward(r), 4); }, Verdict::invalid, {"counters", "transmit_not_drained"}},
+    {"counters that could not be read before", [](auto& r) { left(r).before.is_read = false; }, Verdict::invalid, {"counters"}},
+    {"answers that were dropped may explain any loss of that side", [](auto& r) { right(r).after.dropped_answers = 1; lose(forward(r), 5000); }, Verdict::invalid, {"answers_dropped", "loss"}},
+    {"answers that were dropped explain nothing on the other side", [](auto& r) { left(r).after.dropped_answers = 1; lose(forward(r), 5000); }, Verdict::fail, {"loss"}},
+    {"answers that were dropped without a loss", [](auto& r) { right(r).after.dropped_answers = 1; }, Verdict::pass, {}},
+    {"PAUSE frames on the receiving port may explain any loss", [](auto& r) { right(r).after.pause_frames = 9; lose(forward(r), 5000); }, Verdict::invalid, {"flow_control", "loss"}},
+    {"PAUSE frames of before the trial explain nothing", [](auto& r) { right(r).before.pause_frames = right(r).after.pause_frames = 9; lose(forward(r), 1); }, Verdict::fail, {"loss"}},
+    {"frames that were read too late by our fault", [](auto& r) { forward(r).late_frames = forward(r).late_by_gap_frames = 979; lose(forward(r), 979); }, Verdict::invalid, {"receiver_gap", "loss"}},
+    {"frames that were late by themselves", [](auto& r) { forward(r).late_frames = 979; forward(r).late_by_gap_frames = 3; lose(forward(r), 979); }, Verdict::fail, {"loss"}},
+    {"1 percent of duplicates passes", [](auto& r) { forward(r).duplicated_frames = 10'000; }, Verdict::pass, {}},
+    {"more duplicates are no forwarding", [](auto& r) { forward(r).duplicated_frames = 10'001; }, Verdict::invalid, {"duplicates"}},
+    {"the limit of duplicates is the user's", [](auto& r) { r.limits.duplicate_tolerance = 50; forward(r).duplicated_frames = 40 * frames; }, Verdict::pass, {}},
     {"missed frames of before the trial explain nothing", [](auto& r) { right(r).before.missed_frames = right(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
     {"missed frames of the other side explain nothing", [](auto& r) { left(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
     {"missed frames without a loss were not ours", [](auto& r) { right(r).after.missed_frames = 4; }, Verdict::pass, {}},
@@ -130,6 +143,10 @@ const std::vector<Case> cases{
     {"the clock ran 99 ppm slow", [](auto& r) { r.clock_error_ppm = -99; }, Verdict::pass, {}},
     {"a link was down at the end", [](auto& r) { right(r).after.link_up = false; lose(forward(r), frames); }, Verdict::invalid, {"link"}},
     {"a link was down at the start", [](auto& r) { left(r).before.link_up = false; }, Verdict::invalid, {"link"}},
+    {"a link went down and up again", [](auto& r) { right(r).before.link_changes = 5; right(r).after.link_changes = 7; lose(forward(r), 5000); }, Verdict::invalid, {"link"}},
+    {"a link that changed before the trial", [](auto& r) { right(r).before.link_changes = right(r).after.link_changes = 5; }, Verdict::pass, {}},
+    {"the clock that NTP steers is right, ours 101 ppm fast", [](auto& r) { r.steered_clock_error_ppm = 101; }, Verdict::invalid, {"clock"}},
+    {"the clock that NTP steers agrees with ours", [](auto& r) { r.steered_clock_error_ppm = -40; }, Verdict::pass, {}},
     {"the client stopped it", [](auto& r) { r.stopped = true; offer(forward(r), 10); offer(reverse(r), 10); }, Verdict::invalid, {"stopped", "offered_load", "offered_load"}},
 };
 // clang-format on
@@ -147,6 +164,13 @@ TEST_CASE("trials are judged by their counts") {
             for (const auto& reason : r.reasons) CHECK_FALSE(reason.text.empty());
         }
     }
+}
+
+TEST_CASE("frames are overdue after 100 us, or 1,500 frames if they take less") {
+    CHECK(tally::usual_overdue_after_us(1) == 100);
+    CHECK(tally::usual_overdue_after_us(14'880'952) == 100);
+    CHECK(tally::usual_overdue_after_us(148'809'523) == doctest::Approx(10.08));
+    CHECK(tally::usual_overdue_after_us(37'202'380) == doctest::Approx(40.32));
 }
 
 TEST_CASE("judging twice gives the same verdict and no reason twice") {
