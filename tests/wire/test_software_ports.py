@@ -168,7 +168,10 @@ def test_waits_are_kept_and_short_ones_told(tmp_path: Path) -> None:
     with engine() as session:
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
         document = run_trial(
-            session, duration_s=0.2, waits={"after_routing_s": 0.1, "after_learning_s": 0.3, "residual_s": 0.2, "restabilize_s": 0.4}
+            session,
+            duration_s=0.2,
+            limits={},
+            waits={"after_routing_s": 0.1, "after_learning_s": 0.3, "residual_s": 0.2, "restabilize_s": 0.4},
         )
     assert [phase["phase"] for phase in document["phases"]] == ["routing", "learning", "sending", "residual", "restabilize"]
     # The last two end at fixed times of the loops; when the session notices is up to it, hence the room.
