@@ -16,12 +16,14 @@ from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, EngineMeasurer, Limi
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict, join_directions
 from evenhand.trial.simulated import SimulatedMeasurer
+from evenhand.trial.watch import DEFAULT_WATCH_S, Watch, WatchedClock, WatchedCpu, watch
 
 __all__ = [
     "CONTRACT",
     "DEFAULT_RATE_FPS",
     "DEFAULT_ROUNDS",
     "DEFAULT_WAIT_S",
+    "DEFAULT_WATCH_S",
     "MAX_PROOF_FRAMES",
     "RFC_WAITS",
     "SHORT_WAITS",
@@ -41,7 +43,11 @@ __all__ = [
     "TrialResult",
     "Verdict",
     "Waits",
+    "Watch",
+    "WatchedClock",
+    "WatchedCpu",
     "find_engine",
     "join_directions",
     "learn",
+    "watch",
 ]
