@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
         const router::RouterConfig config = router::read_config(read_file(argv[1]));
         {
             router::Router router{config};
-            channel.write_line(router::ready_line(config, router.macs(), build_facts::version, port::dpdk_version()));
+            channel.write_line(router::ready_line(config, router.macs(), router.thread_id(), build_facts::version, port::dpdk_version()));
             serve(channel, router);
             const auto counters = router.counters();
             channel.write_line(router::counters_line("stopped", counters, router.context()));

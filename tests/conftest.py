@@ -4,7 +4,32 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: tests that interrupt them would wait in vain.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--stall-cpu", type=int, metavar="CPU", help="take this CPU away for 20 to 150 ms now and then (tests/stall.py; root)")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stalls(pytestconfig: pytest.Config) -> Iterator[None]:
+    cpu = pytestconfig.getoption("--stall-cpu")
+    if cpu is None:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, Path(__file__).with_name("stall.py"), str(cpu), "86400", "1500", "7"])
+    try:
+        yield
+        assert process.poll() is None, "the injector of stalls ended early"
+    finally:
+        process.kill()
+        process.wait()

@@ -71,9 +71,24 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
             {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.intended_duration_s},
             {"sender", {{"overdue_frames", d.overdue_frames}, {"max_overdue_us", d.max_overdue_us}, {"refusals", d.refusals}, {"largest_burst", d.largest_burst}}},
             {"receiver", {{"max_poll_gap_us", d.max_poll_gap_us}, {"gap_frames", d.gap_frames}, {"ring_frames", d.ring_frames}}},
+            {"away_frames", d.away_frames},
             {"latency", latency(d.latency, trial.ticks_per_second)},
             {"lost_by_tenth", d.lost_by_tenth},
             {"first_lost", d.first_lost}};
+}
+
+Ordered host_record(const tally::HostRecord& host) {
+    Ordered tester = Ordered::array();
+    for (const auto& c : host.tester) tester.push_back({{"cpu", c.cpu}, {"stolen_us", c.stolen_us}, {"waited_us", c.waited_us}});
+    Ordered dut = nullptr;
+    if (host.dut) {
+        Ordered cpus = Ordered::array();
+        for (const auto& c : host.dut->cpus) {
+            cpus.push_back({{"cpu", c.cpu}, {"stolen_us", c.stolen_us}, {"waited_us", c.waited_us}, {"absences", c.absences}, {"longest_us", c.longest_us}});
+        }
+        dut = {{"ring_frames", host.dut->ring_frames}, {"cpus", cpus}};
+    }
+    return {{"tester", tester}, {"dut", dut}};
 }
 
 const char* name_of(tally::Verdict verdict) {
@@ -282,6 +297,25 @@ std::string write_learn(std::int64_t id, const run::LearningResult& r) {
     return line_of(response);
 }
 
+std::string write_watch(std::int64_t id, const witness::WatchResult& r) {
+    constexpr double us_per_second = 1e6;
+    Ordered cpus = Ordered::array();
+    for (const auto& c : r.cpus) {
+        double away_s = 0;
+        for (const auto& absence : c.absences) away_s += absence.at_least_s;
+        cpus.push_back({{"cpu", c.cpu},
+                        {"absences", c.absences.size()},
+                        {"longest_us", us_per_second * c.longest_s()},
+                        {"away_us", us_per_second * away_s},
+                        {"stolen_us", us_per_second * c.stolen_s}});
+    }
+    return line_of({{"id", id},
+                    {"response", "watch"},
+                    {"seconds", r.seconds},
+                    {"cpus", cpus},
+                    {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm_raw", r.error_ppm_raw}, {"error_ppm_monotonic", r.error_ppm_monotonic}}}});
+}
+
 std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
     Ordered reasons = Ordered::array();
     for (const auto& reason : r.reasons) reasons.push_back({{"code", reason.code}, {"text", reason.text}});
@@ -314,6 +348,7 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
                     {"phases", phases},
                     {"directions", directions},
                     {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
+                    {"host", host_record(r.host)},
                     {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm", r.clock_error_ppm}}}});
 }
 

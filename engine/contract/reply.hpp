@@ -10,6 +10,7 @@
 #include "fault.hpp"
 #include "run/request.hpp"
 #include "tally/result.hpp"
+#include "witness/watch.hpp"
 
 namespace evenhand::contract {
 
@@ -59,6 +60,7 @@ using BothSides = std::array<T, 2>;
 [[nodiscard]] std::string write_prove(std::int64_t id, const proof::ProofRequest& request, const proof::ProofResult& result);
 [[nodiscard]] std::string write_learning(std::int64_t id, const run::LearningProgress& progress);
 [[nodiscard]] std::string write_learn(std::int64_t id, const run::LearningResult& result);
+[[nodiscard]] std::string write_watch(std::int64_t id, const witness::WatchResult& result);
 [[nodiscard]] std::string write_trial(std::int64_t id, const tally::TrialResult& result);
 
 }  // namespace evenhand::contract

@@ -33,6 +33,19 @@ constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{
 constexpr std::array<std::pair<const char*, proof::Generator>, 3> generators{
     {{"philox", proof::Generator::philox}, {"fifteen_bit", proof::Generator::fifteen_bit}, {"modulo", proof::Generator::modulo}}};
 
+constexpr std::uint64_t largest_cpu = 65535;
+
+std::vector<std::uint64_t> read_wholes(ObjectReader& r, std::string_view key, std::uint64_t least, std::uint64_t most) {
+    std::vector<std::uint64_t> found;
+    const Json& list = r.array(key);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::string place = fmt::format("{}[{}]", r.where(key), i);
+        const Json holder{{place, list[i]}};
+        found.push_back(ObjectReader{holder, ""}.whole(place, least, most));
+    }
+    return found;
+}
+
 std::size_t read_frame_size(ObjectReader& r) { return r.whole("frame_size", 64, frame::largest_frame_size); }
 
 plan::Mode read_mode(ObjectReader& r) { return r.has("mode") ? choice(r, "mode", modes) : plan::Mode::pseudorandom; }
@@ -126,6 +139,26 @@ run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan) 
     return mode;
 }
 
+run::DutOnHost read_dut(ObjectReader r) {
+    run::DutOnHost dut;
+    constexpr std::uint64_t most_ring_frames = 1U << 24U;
+    constexpr std::uint64_t largest_thread_id = 1U << 22U;  // of Linux
+    dut.ring_frames = static_cast<unsigned>(r.whole("ring_frames", 1, most_ring_frames));
+    const Json& cpus = r.array("cpus");
+    for (std::size_t i = 0; i < cpus.size(); ++i) {
+        ObjectReader entry{cpus[i], fmt::format("{}[{}]", r.where("cpus"), i)};
+        run::DutOnHost::Cpu cpu{.cpu = static_cast<unsigned>(entry.whole("cpu", 0, largest_cpu)), .threads = {}};
+        if (entry.has("threads")) {
+            for (const auto thread : read_wholes(entry, "threads", 1, largest_thread_id)) cpu.threads.push_back(static_cast<int>(thread));
+        }
+        entry.finish();
+        dut.cpus.push_back(std::move(cpu));
+    }
+    if (dut.cpus.empty()) r.refuse("cpus", "there is no CPU", "Name the CPUs of this host that the DUT runs on, or leave dut out.");
+    r.finish();
+    return dut;
+}
+
 run::OpenRequest read_open(ObjectReader& r) {
     run::OpenRequest open;
     if (r.has("host")) {
@@ -146,7 +179,7 @@ run::OpenRequest read_open(ObjectReader& r) {
     const Json& workers = r.array("workers");
     for (std::size_t i = 0; i < workers.size(); ++i) {
         ObjectReader worker{workers[i], fmt::format("{}[{}]", r.where("workers"), i)};
-        run::WorkerRequest w{.cpu = static_cast<unsigned>(worker.whole("cpu", 0, 65535)), .senders = {}, .receivers = {}};
+        run::WorkerRequest w{.cpu = static_cast<unsigned>(worker.whole("cpu", 0, largest_cpu)), .senders = {}, .receivers = {}};
         w.senders = read_queues(worker, "senders", "stream");
         w.receivers = read_queues(worker, "receivers", "queue");
         worker.finish();
@@ -157,6 +190,7 @@ run::OpenRequest read_open(ObjectReader& r) {
     open.frame_size = read_frame_size(r);
     open.seed = r.whole("seed", 0, any_whole);
     open.host_macs = read_host_macs(r, open.plan);
+    if (r.has("dut")) open.dut = read_dut(r.object("dut"));
     return open;
 }
 
@@ -186,6 +220,15 @@ run::LearnRequest read_learn(ObjectReader& r) {
     if (r.has("wait_s")) learn.wait_s = r.number("wait_s", 0, longest_wait_s);
     if (r.has("directions")) learn.directions = read_directions(r);
     return learn;
+}
+
+run::WatchRequest read_watch(ObjectReader& r) {
+    run::WatchRequest watch;
+    constexpr double longest_s = 3600;
+    if (r.has("seconds")) watch.seconds = r.number("seconds", 0, longest_s, true);
+    for (const auto cpu : read_wholes(r, "cpus", 0, largest_cpu)) watch.cpus.push_back(static_cast<unsigned>(cpu));
+    if (watch.cpus.empty()) r.refuse("cpus", "there is no CPU", "Name at least one.");
+    return watch;
 }
 
 run::TrialRequest read_trial(ObjectReader& r) {
@@ -275,7 +318,7 @@ Request read_request(std::string_view line) {
     Request request;
     request.id = static_cast<std::int64_t>(r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
     using Read = AnyRequest (*)(ObjectReader&);
-    static constexpr std::array<std::pair<const char*, Read>, 10> kinds{{
+    static constexpr std::array<std::pair<const char*, Read>, 11> kinds{{
         {"about", [](ObjectReader&) -> AnyRequest { return AboutRequest{}; }},
         {"stop", [](ObjectReader&) -> AnyRequest { return StopRequest{}; }},
         {"counters", [](ObjectReader&) -> AnyRequest { return CountersRequest{}; }},
@@ -291,6 +334,7 @@ Request read_request(std::string_view line) {
         {"open", [](ObjectReader& reader) -> AnyRequest { return read_open(reader); }},
         {"trial", [](ObjectReader& reader) -> AnyRequest { return read_trial(reader); }},
         {"learn", [](ObjectReader& reader) -> AnyRequest { return read_learn(reader); }},
+        {"watch", [](ObjectReader& reader) -> AnyRequest { return read_watch(reader); }},
     }};
     const Read read = choice(r, "request", kinds);
     request.body = read(r);

@@ -36,7 +36,7 @@ struct FramesRequest {
 };
 
 using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest, proof::ProofRequest, run::OpenRequest, run::TrialRequest,
-                                run::LearnRequest>;
+                                run::LearnRequest, run::WatchRequest>;
 
 struct Request {
     std::int64_t id = 0;

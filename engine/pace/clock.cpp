@@ -9,9 +9,9 @@
 namespace evenhand::pace {
 namespace {
 
-std::int64_t raw_now_ns() noexcept {
+std::int64_t read_ns(clockid_t clock) noexcept {
     timespec t{};
-    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    clock_gettime(clock, &t);
     return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
@@ -23,11 +23,12 @@ ClockSample sample_clocks() noexcept {
     Ticks best_width = std::numeric_limits<Ticks>::max();
     for (int i = 0; i < tries; ++i) {
         const Ticks before = TickClock::now();
-        const std::int64_t raw = raw_now_ns();
+        const std::int64_t raw = read_ns(CLOCK_MONOTONIC_RAW);
+        const std::int64_t steered = read_ns(CLOCK_MONOTONIC);
         const Ticks width = TickClock::now() - before;
         if (width < best_width) {
             best_width = width;
-            best = {.ticks = before + width / 2, .raw_ns = raw};
+            best = {.ticks = before + width / 2, .raw_ns = raw, .steered_ns = steered};
         }
     }
     return best;
@@ -39,7 +40,7 @@ double ticks_per_second(const ClockSample& earlier, const ClockSample& later) no
 }
 
 double calibrate_ticks_per_second(const ClockSample& earlier, int milliseconds) {
-    const std::chrono::nanoseconds passed{raw_now_ns() - earlier.raw_ns};
+    const std::chrono::nanoseconds passed{read_ns(CLOCK_MONOTONIC_RAW) - earlier.raw_ns};
     std::this_thread::sleep_for(std::chrono::milliseconds{milliseconds} - passed);
     return ticks_per_second(earlier, sample_clocks());
 }

@@ -26,13 +26,14 @@ struct TickClock {
     }
 };
 
-/// The tick counter and CLOCK_MONOTONIC_RAW read at one moment.
+/// The tick counter and two clocks of the kernel read at one moment.
 struct ClockSample {
     Ticks ticks = 0;
-    std::int64_t raw_ns = 0;
+    std::int64_t raw_ns = 0;      // CLOCK_MONOTONIC_RAW
+    std::int64_t steered_ns = 0;  // CLOCK_MONOTONIC, whose rate NTP adjusts
 };
 
-/// Reads both, keeping the closest of several tries, so that an interrupt between the two readings does no harm.
+/// Reads all, keeping the closest of several tries, so that an interrupt between the readings does no harm.
 [[nodiscard]] ClockSample sample_clocks() noexcept;
 
 /// Ticks per second between two samples; the later must be later.

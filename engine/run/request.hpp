@@ -34,6 +34,17 @@ struct WorkerRequest {
     std::vector<Queue> receivers;  // number = receive queue
 };
 
+/// A DUT that lives on this host, so that the host's doings can be told from its own. A fact about the host: nothing here says how the DUT
+/// works (SEED-07).
+struct DutOnHost {
+    struct Cpu {
+        unsigned cpu = 0;
+        std::vector<int> threads;  // of the DUT on this CPU
+    };
+    std::vector<Cpu> cpus;
+    unsigned ring_frames = 0;  // of one direction, that wait without loss while the DUT does not run
+};
+
 /// Whose MAC the hosts of direct forms have (R4814-06).
 enum class HostMacMode : std::uint8_t { port, pseudorandom };
 
@@ -45,6 +56,7 @@ struct OpenRequest {
     std::size_t frame_size = 64;
     std::uint64_t seed = 0;
     HostMacMode host_macs = HostMacMode::port;
+    std::optional<DutOnHost> dut;  // absent: the DUT is a device of its own, or nobody said where it runs
 };
 
 /// RFC 2544 section 23, phases (a), (b), (d), (e).
@@ -70,6 +82,12 @@ struct LearnRequest {
     unsigned rounds = 5;
     double wait_s = 1;  // after the last frame of a round
     std::vector<plan::Direction> directions{plan::Direction::forward, plan::Direction::reverse};
+};
+
+/// Look at CPUs of this host for a while; nothing is opened or sent.
+struct WatchRequest {
+    double seconds = 5;
+    std::vector<unsigned> cpus;
 };
 
 /// How far learning is. Two values by the side where the hosts are; nothing where none is to be reached.

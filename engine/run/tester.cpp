@@ -39,6 +39,14 @@ unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, 
     return static_cast<unsigned>(numbers.size());
 }
 
+/// A memif's client says how many rings there are, one for each of its receive queues. A server with more transmit queues than that sends into
+/// nothing on the others, and neither end is told (seen with Open vSwitch, which sends on its queue 1).
+std::string silent_memif_hint(const port::DpdkPort& port, unsigned receive_queues) {
+    if (port.driver() != "net_memif") return "";
+    return fmt::format(" If the other end of this memif sends on more than {} queue{} (Open vSwitch does), give it no more, or raise receive_queues.", receive_queues,
+                       receive_queues == 1 ? "" : "s");
+}
+
 }  // namespace
 
 Tester::Tester(OpenRequest request) : request_{std::move(request)} {
@@ -66,6 +74,9 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)} {
     for (auto& worker : workers_) {
         worker->start();
         busy_cpus.push_back(worker->cpu());
+    }
+    if (request_.dut) {
+        for (const auto& watched : request_.dut->cpus) watches_.push_back(std::make_unique<witness::CpuWatch>(watched.cpu, watched.threads));
     }
     port::keep_off(busy_cpus);
     calibrated_ticks_per_second_ = pace::calibrate_ticks_per_second(opened_at_);
@@ -162,9 +173,12 @@ void Tester::resolve(double timeout_s) {
         if (Clock::now() > give_up) {
             const auto side = *unresolved();
             const auto address = plan::to_string(request_.plan.side(side).dut_address);
-            throw Fault{FaultCode::not_resolved, fmt::format("{} did not answer on the {} side within {} s", address, name_of(side), timeout_s),
+            const bool is_silent = port(side).counters().received_frames == 0;
+            throw Fault{FaultCode::not_resolved,
+                        fmt::format("{} did not answer on the {} side within {} s{}", address, name_of(side), timeout_s, is_silent ? "; no frame at all has come in there" : ""),
                         fmt::format("plan.{}.dut_address", name_of(side)),
-                        fmt::format("Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.", address, request_.plan.name)};
+                        fmt::format("Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.{}", address, request_.plan.name,
+                                    is_silent ? silent_memif_hint(port(side), receive_queues(side)) : "")};
         }
         if (Clock::now() >= ask_at) {
             send_questions();

@@ -10,6 +10,7 @@
 #include "port/dpdk_port.hpp"
 #include "run/request.hpp"
 #include "run/worker.hpp"
+#include "witness/cpu_watch.hpp"
 
 namespace evenhand::run {
 
@@ -51,6 +52,8 @@ class Tester {
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
     [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[index(side)]; }
     [[nodiscard]] std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
+    /// Of the DUT's CPUs, if they are this host's.
+    [[nodiscard]] std::vector<std::unique_ptr<witness::CpuWatch>>& watches() { return watches_; }
     /// By the time since open: the longer, the more exact.
     [[nodiscard]] double ticks_per_second() const;
 
@@ -67,6 +70,7 @@ class Tester {
     std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;
     std::array<std::unique_ptr<neighbor::Responder>, 2> responders_;
     std::vector<std::unique_ptr<Worker>> workers_;  // after the ports: they end before the ports close
+    std::vector<std::unique_ptr<witness::CpuWatch>> watches_;
     pace::ClockSample opened_at_;
     double calibrated_ticks_per_second_ = 0;
 };

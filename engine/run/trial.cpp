@@ -11,6 +11,7 @@
 
 #include "fault.hpp"
 #include "frame/template.hpp"
+#include "run/host_record.hpp"
 #include "run/tester.hpp"
 #include "tally/verdict.hpp"
 
@@ -52,6 +53,15 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, bool is
     shorter("R2544-18", request.waits.restabilize_s, rfc.restabilize_s, "for the DUT to restabilize");
     constexpr double full_length_s = 60;
     if (request.duration_s < full_length_s) found.push_back({"R2544-20", fmt::format("sent for {} s instead of 60 s", request.duration_s)});
+    const auto limit = [&](double value, double standard, std::string what) {
+        if (value != standard) found.push_back({"R2544-39", fmt::format(fmt::runtime(what), value, standard)});
+    };
+    constexpr tally::Limits usual;
+    limit(100 * request.limits.offered_tolerance, 100 * usual.offered_tolerance, "a trial was valid with an offered load that is off by up to {:g} % instead of {:g} %");
+    limit(request.limits.overdue_after_us, usual.overdue_after_us, "a frame counted as overdue from {:g} us on instead of {:g} us");
+    limit(100 * request.limits.overdue_tolerance, 100 * usual.overdue_tolerance, "a trial was valid with up to {:g} % of its frames overdue instead of {:g} %");
+    limit(request.limits.longest_overdue_us, usual.longest_overdue_us, "a trial was valid with frames that left up to {:g} us late instead of {:g} us");
+    limit(request.limits.clock_ppm, usual.clock_ppm, "a trial was valid with a clock that is off by up to {:g} ppm instead of {:g} ppm");
     if (request.directions.size() < 2) found.push_back({"R5180-13", "traffic in one direction only"});
     return found;
 }
@@ -279,6 +289,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
         orders[static_cast<std::size_t>(direction)] = {receive_queues(plan::receiving_side(direction)), streams(plan::sending_side(direction)),
                                                        static_cast<Ticks>(order_settles_us * rate / us_per_second)};
     }
+    HostWitness host{*this};
     const Timeline time{request, rate};
     const auto trials = make_worker_trials(*this, request, time, rate, maps, orders);
     if (goes_on) {
@@ -300,12 +311,17 @@ tally::TrialResult Tester::run_trial(const TrialRequest& request, TrialObserver&
             while (!trial->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::milliseconds{1});
         }
     }
+    host.end(rate);
+    result.host = host.record();
     result.stopped = !goes_on;
     for (const auto side : {Side::left, Side::right}) result.ports[index(side)].after = port(side).counters();
     constexpr double per_million = 1e6;
     result.ticks_per_second = rate;
     result.clock_error_ppm = (pace::ticks_per_second(clock_before, pace::sample_clocks()) / rate - 1) * per_million;
-    for (const auto direction : request.directions) result.directions.push_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], time, rate));
+    for (const auto direction : request.directions) {
+        auto& d = result.directions.emplace_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], time, rate));
+        d.away_frames = host.frames_while_away(request.rate_fps, time.start, time.send_deadline, rate);
+    }
     tally::judge(result);
     return result;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/worker.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <exception>
 #include <future>
@@ -15,6 +17,7 @@ void Worker::start() {
     thread_ = std::thread{[this, &ready] {
         try {
             const port::WorkerThread registration{cpu_};
+            thread_id_ = gettid();
             ready.set_value();
             live();
         } catch (...) {

@@ -80,6 +80,8 @@ class Worker {
     void begin(WorkerTrial& trial) noexcept { trial_.store(&trial, std::memory_order_release); }
 
     [[nodiscard]] unsigned cpu() const noexcept { return cpu_; }
+    /// Of its thread, once start() has returned.
+    [[nodiscard]] int thread_id() const noexcept { return thread_id_; }
 
    private:
     struct Outlet {
@@ -101,6 +103,7 @@ class Worker {
     std::vector<std::unique_ptr<Outlet>> outlets_;
     std::atomic<WorkerTrial*> trial_{nullptr};  // set by the session, cleared by the worker
     std::atomic<bool> quit_{false};
+    int thread_id_ = 0;  // written by the worker before start() returns
     std::thread thread_;
 };
 

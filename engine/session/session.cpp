@@ -41,6 +41,11 @@ class LongRequest {
             next_ = std::chrono::steady_clock::now() + interval;
             channel_.write_line(write_event());
         }
+        return goes_on();
+    }
+
+    /// The same without events.
+    bool goes_on() {
         if (channel_.is_ended()) return false;
         const std::string* const line = channel_.peek_line();
         return !channel_.is_ended() && (line == nullptr || !is_stop(*line));
@@ -180,6 +185,11 @@ std::string Session::answer(std::int64_t id, const run::TrialRequest& request) {
 std::string Session::answer(std::int64_t id, const run::LearnRequest& request) {
     SessionLearningObserver observer{channel_, id};
     return contract::write_learn(id, opened().learn(request, observer));
+}
+
+std::string Session::answer(std::int64_t id, const run::WatchRequest& request) {
+    LongRequest waiting{channel_};
+    return contract::write_watch(id, witness::watch(request.cpus, request.seconds, [&] { return waiting.goes_on(); }));
 }
 
 }  // namespace evenhand::session

@@ -30,6 +30,7 @@ class Session {
     std::string answer(std::int64_t id, const run::OpenRequest& request);
     std::string answer(std::int64_t id, const run::TrialRequest& request);
     std::string answer(std::int64_t id, const run::LearnRequest& request);
+    std::string answer(std::int64_t id, const run::WatchRequest& request);
     [[nodiscard]] run::Tester& opened();
 
     LineChannel& channel_;

@@ -56,7 +56,8 @@ struct DirectionResult {
     double max_poll_gap_us = 0;
     std::uint64_t gap_frames = 0;  // frames that may have overrun the ring in long poll gaps
     std::uint64_t ring_frames = 0;
-    LatencyHistogram latency;  // ticks
+    LatencyHistogram latency;       // ticks
+    std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
 
@@ -82,6 +83,26 @@ struct Reason {
     std::string text;
 };
 
+/// What the host did to one CPU while frames were sent.
+struct HostCpu {
+    unsigned cpu = 0;
+    double stolen_us = 0;  // by the hypervisor
+    double waited_us = 0;  // its threads were ready to run, but others ran
+    /// Of the DUT's CPUs, where each absence is seen.
+    std::uint64_t absences = 0;
+    double longest_us = 0;
+};
+
+/// Recorded in every trial; the DUT's part where the DUT lives on this host.
+struct HostRecord {
+    std::vector<HostCpu> tester;
+    struct Dut {
+        unsigned ring_frames = 0;
+        std::vector<HostCpu> cpus;
+    };
+    std::optional<Dut> dut;
+};
+
 struct TrialResult {
     std::uint16_t trial = 0;
     Verdict verdict = Verdict::invalid;
@@ -100,6 +121,7 @@ struct TrialResult {
         PortCounters after;
     };
     std::array<BeforeAfter, 2> ports;  // by plan::Side
+    HostRecord host;
     double ticks_per_second = 0;
     double clock_error_ppm = 0;
 

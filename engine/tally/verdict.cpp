@@ -10,6 +10,8 @@
 namespace evenhand::tally {
 namespace {
 
+constexpr double us_per_ms = 1e3;
+
 const char* name_of(plan::Direction direction) { return direction == plan::Direction::forward ? "forward" : "reverse"; }
 const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" : "right"; }
 
@@ -39,7 +41,7 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
     }
 }
 
-/// Losses of one direction that the tester itself may have caused.
+/// Losses of one direction that the tester itself, or the host that it shares with the DUT, may have caused.
 std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
     const std::uint64_t missed = (port.after.missed_frames - port.before.missed_frames) + (port.after.no_buffer_frames - port.before.no_buffer_frames) +
@@ -53,7 +55,13 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
         note(reasons, "overdue_may_explain_loss", "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts", name_of(d.direction), d.overdue_frames,
              d.max_overdue_us);
     }
-    return std::min(d.lost_frames(), missed + d.gap_frames + d.overdue_frames);
+    if (d.away_frames != 0) {
+        double longest_us = 0;
+        for (const auto& cpu : result.host.dut->cpus) longest_us = std::max(longest_us, cpu.longest_us);
+        note(reasons, "host_took_cpu", "{}: this host took the DUT's CPU away for up to {:.1f} ms; the {} frames that came meanwhile may have overrun the DUT's ring of {}",
+             name_of(d.direction), longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
+    }
+    return std::min(d.lost_frames(), missed + d.gap_frames + d.overdue_frames + d.away_frames);
 }
 
 }  // namespace
@@ -102,7 +110,7 @@ void judge(TrialResult& result) {
     if (static_cast<double>(lost - explained) <= allowed) {
         result.verdict = Verdict::invalid;
         reasons = std::move(lapses);
-        note(reasons, "loss", "{} of {} frames were lost; up to {} of them may be the tester's fault", lost, offered, explained);
+        note(reasons, "loss", "{} of {} frames were lost; up to {} of them may not be the DUT's fault", lost, offered, explained);
         return;
     }
     result.verdict = Verdict::fail;

@@ -16,6 +16,7 @@ namespace evenhand::tally {
 /// was stopped. Else PASS if the loss ratio is within the limit. Else FAIL, unless the tester's own lapses could explain so much of the
 /// loss that the rest would have passed: frames that left overdue (a burst follows a stall, and the device may have dropped as
 /// many as were in it), frames that its own ring or buffers missed, and frames that may have overrun the ring in a poll gap. Then INVALID.
+/// The same holds for frames that came to a DUT on this host while the host had taken its CPU away: that is the host's doing, not the DUT's.
 void judge(TrialResult& result);
 
 }  // namespace evenhand::tally

@@ -193,6 +193,22 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(worker.senders.at(0).side == plan::Side::right);
         CHECK(worker.receivers.at(0).side == plan::Side::left);
     }
+    SUBCASE("open with a DUT on this host") {
+        const auto r = read_as<run::OpenRequest>(line_with("requests.jsonl", R"("dut":)"));
+        REQUIRE(r.dut);
+        CHECK(r.dut->ring_frames == 256);
+        REQUIRE(r.dut->cpus.size() == 2);
+        CHECK(r.dut->cpus[0].cpu == 0);
+        CHECK(r.dut->cpus[0].threads == std::vector{4711, 4712});
+        CHECK(r.dut->cpus[1].cpu == 3);
+        CHECK(r.dut->cpus[1].threads.empty());
+        CHECK_FALSE(read_as<run::OpenRequest>(lines[4]).dut);
+    }
+    SUBCASE("watch") {
+        const auto r = read_as<run::WatchRequest>(line_with("requests.jsonl", R"("request":"watch")"));
+        CHECK(r.seconds == 5);
+        CHECK(r.cpus == std::vector<unsigned>{0, 1});
+    }
     SUBCASE("trial") {
         const auto plain = read_as<run::TrialRequest>(lines[9]);
         CHECK(plain.directions == std::vector{Direction::forward, Direction::reverse});

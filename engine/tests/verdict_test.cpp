@@ -45,6 +45,9 @@ auto& reverse(TrialResult& r) { return r.directions[1]; }
 auto& left(TrialResult& r) { return r.ports[0]; }
 auto& right(TrialResult& r) { return r.ports[1]; }
 
+/// The DUT's CPU was away; how many frames came meanwhile is for the case to say.
+void take_cpu(TrialResult& r) { r.host.dut = {.ring_frames = 256, .cpus = {{.cpu = 0, .stolen_us = 1e5, .absences = 1, .longest_us = 1e5}}}; }
+
 void lose(tally::DirectionResult& d, std::uint64_t lost) { d.received_frames = d.offered_frames - lost; }
 
 /// `offered` of the intended frames were accepted, and all of them came.
@@ -107,6 +110,12 @@ const std::vector<Case> cases{
     {"a poll gap explains the loss", [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 99); }, Verdict::invalid, {"receiver_gap", "loss"}},
     {"a poll gap does not explain the loss", [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 101); }, Verdict::fail, {"loss"}},
     {"a poll gap without a loss", [](auto& r) { forward(r).gap_frames = 100; }, Verdict::pass, {}},
+    // the host that DUT and tester share
+    {"the host took the DUT's CPU and that explains the loss", [](auto& r) { take_cpu(r); forward(r).away_frames = 5; lose(forward(r), 5); }, Verdict::invalid, {"host_took_cpu", "loss"}},
+    {"the host took the DUT's CPU and that does not explain the loss", [](auto& r) { take_cpu(r); forward(r).away_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
+    {"the host took the DUT's CPU and nothing was lost", [](auto& r) { take_cpu(r); forward(r).away_frames = 500'000; }, Verdict::pass, {}},
+    {"the host took the DUT's CPU, but all is lost", [](auto& r) { take_cpu(r); forward(r).away_frames = 500'000; lose(forward(r), frames); }, Verdict::fail, {"loss"}},
+    {"the host took the DUT's CPU for less than its ring lasts", [](auto& r) { take_cpu(r); lose(forward(r), 1); }, Verdict::fail, {"loss"}},
     {"lapses are added up",
      [](auto& r) {
          right(r).after.missed_frames = 1;

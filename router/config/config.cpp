@@ -216,9 +216,9 @@ RouterRequest read_router_request(std::string_view line) {
     r.refuse("request", fmt::format("\"{}\" is none of counters, stop", name), guess.empty() ? "Use one of them." : fmt::format("Did you mean {}?", guess));
 }
 
-std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs, std::string_view version, std::string_view dpdk) {
+std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs, int thread_id, std::string_view version, std::string_view dpdk) {
     const auto side = [&](std::size_t i) { return Json{{"device", config.ports[i].device}, {"mac", plan::to_string(macs[i])}}; };
-    return Json{{"event", "ready"}, {"version", version}, {"dpdk", dpdk}, {"left", side(0)}, {"right", side(1)}}.dump();
+    return Json{{"event", "ready"}, {"version", version}, {"dpdk", dpdk}, {"thread", thread_id}, {"left", side(0)}, {"right", side(1)}}.dump();
 }
 
 std::string counters_line(std::string_view event, const RouterCounters& counters, const CountersContext& context) {

@@ -2,6 +2,7 @@
 #include "run/router.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -70,6 +71,7 @@ Router::Router(const RouterConfig& config) : context_{.ticks_per_second = pace::
             started.set_exception(std::current_exception());
             return;
         }
+        thread_id_ = gettid();
         started.set_value();
         work();
     }};

@@ -26,6 +26,8 @@ class Router {
 
     [[nodiscard]] const std::array<plan::MacAddress, 2>& macs() const noexcept { return macs_; }
     [[nodiscard]] const CountersContext& context() const noexcept { return context_; }
+    /// Of the thread that forwards, by which the host tells how long it waited for its CPU.
+    [[nodiscard]] int thread_id() const noexcept { return thread_id_; }
 
     /// A copy that the worker makes between two turns.
     [[nodiscard]] RouterCounters counters();
@@ -48,6 +50,7 @@ class Router {
     std::atomic<bool> quit_{false};
     std::atomic<bool> copy_wanted_{false};  // set by the asker, cleared by the worker when the copy is there
     RouterCounters copy_;                   // the worker's while a copy is wanted, the asker's else
+    int thread_id_ = 0;                     // written by the worker before the constructor returns
     std::thread thread_;
 };
 

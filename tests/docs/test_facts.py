@@ -19,10 +19,13 @@ import pytest
 
 from evenhand import host, testbed
 from evenhand.cli import ceiling, demo_linux, demo_reference
+from evenhand.predict import DeviceModel
+from evenhand.reference import ReferenceDut
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
 from evenhand.series import store
 from evenhand.trial import Limits, Waits
+from evenhand.units import parse_duration
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, links, name_of, read, table_rows
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
@@ -63,12 +66,14 @@ def test_how_to_shows_the_example_as_it_is() -> None:
 
 
 def test_testbed_page_lists_every_key() -> None:
-    keys = {row[0]: row for row in table_rows("docs/reference/testbed-file.md", "key")}
-    fields = {**testbed.Testbed.model_fields, **testbed.TestbedPort.model_fields, **testbed.Tester.model_fields}
-    tables = {"left", "right", "tester"}
-    assert set(keys) == set(fields) - tables
-    for name, row in keys.items():
-        assert (row[2] == "required") == fields[name].is_required()
+    rows = [(row[0], row) for row in table_rows("docs/reference/testbed-file.md", "key")]
+    tables = (testbed.Testbed, testbed.TestbedPort, testbed.Tester, testbed.TestbedDut, testbed.TestbedLimits)
+    fields = [(name, field) for table in tables for name, field in table.model_fields.items()]
+    of_tables = {"left", "right", "tester", "dut", "limits"}
+    assert sorted(name for name, _ in rows) == sorted(name for name, _ in fields if name not in of_tables)
+    for name, row in rows:
+        assert (row[2] == "required") in {field.is_required() for other, field in fields if other == name}
+    keys = dict(rows)
     assert keys["memory"][2] == f'what the buffers take, at least "{testbed.LEAST_MEMORY_MB}MB"'
     assert keys["receive_queues"][2] == str(testbed.Tester.model_fields["receive_queues"].default)
     assert keys["hugepages"][2] == str(testbed.Tester.model_fields["hugepages"].default).lower()
@@ -106,7 +111,12 @@ def test_validity_page_quotes_the_limits() -> None:
     assert rows["clock"] == f"{limits.clock_ppm:g} ppm"
     assert f"loss ratio {demo_linux.LOSS_RATIO * 100:g} % instead of 0" in text
     assert f"overdue after {demo_linux.OVERDUE_AFTER_US:g} us instead of {limits.overdue_after_us:g} us" in text
-    assert f"overdue after {demo_reference.OVERDUE_AFTER_US / 1000:g} ms instead of {limits.overdue_after_us:g} us" in text
+    model = DeviceModel(
+        elements=demo_reference.ELEMENTS, rate_fps=demo_reference.ELEMENT_FPS, hash_type="type1", queue_frames=demo_reference.QUEUE_FRAMES
+    )
+    justified = ReferenceDut(model=model).justified_limits()
+    assert f"overdue after {parse_duration(justified['overdue_after']) * 1000:.0f} ms instead of {limits.overdue_after_us:g} us" in text
+    assert f"Both allow {justified['overdue_tolerance'].replace('%', ' %')} of overdue frames" in text
     assert f"a loss of up to {demo_reference.PLAIN_LOSS_RATIO * 100:g} % counts when a repetition" in text
     assert f"offered load within {demo_reference.OFFERED_TOLERANCE * 100:g} % instead of {limits.offered_tolerance * 100:g} %" in text
 

@@ -15,7 +15,7 @@ from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.host import Finding, HostSurvey, Part, State, survey_host
 from evenhand.host.reading import format_cpu_list, parse_cpu_list
 from evenhand.testbed import HostNetwork
-from evenhand.trial import Watch, WatchedClock, WatchedCpu
+from evenhand.trial import CpuStalls, Watch, WatchedClock
 from tests.host.fake_host import add_nic, make_host
 
 NETWORK = HostNetwork(frozenset({"eth0", "eth1", "eth2"}), {"eth0": "it carries a default route"})
@@ -23,12 +23,12 @@ ABOUT = {"version": "0.1.0", "dpdk": "22.11.11"}
 USER = {"proc/self/status": "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n"}
 
 
-def watch_of(*cpus: WatchedCpu, raw_ppm: float = 0.3) -> Watch:
+def watch_of(*cpus: CpuStalls, raw_ppm: float = 0.3) -> Watch:
     clock = WatchedClock(source="tsc", ticks_per_second=2.6e9, error_ppm_raw=raw_ppm, error_ppm_monotonic=12.0)
     return Watch(seconds=5.0, cpus=cpus or (QUIET,), clock=clock)
 
 
-QUIET = WatchedCpu(cpu=0, absences=0, longest_us=0, away_us=0, stolen_us=0)
+QUIET = CpuStalls(cpu=0, absences=0, longest_us=0, away_us=0, stolen_us=0)
 
 
 def survey(
@@ -213,7 +213,7 @@ def test_stalls_are_weak_where_they_would_make_trials_invalid(
     tmp_path: Path, absences: int, longest_us: float, away_us: float, stolen_us: float, is_weak: bool, words: str
 ) -> None:
     """R2544-39: by the same limits as a trial."""
-    cpu = WatchedCpu(cpu=1, absences=absences, longest_us=longest_us, away_us=away_us, stolen_us=stolen_us)
+    cpu = CpuStalls(cpu=1, absences=absences, longest_us=longest_us, away_us=away_us, stolen_us=stolen_us)
     stalls = finding(survey(tmp_path, watched=watch_of(QUIET, cpu)), "stalls")
     assert (stalls.state is State.WEAK) == is_weak
     assert words in stalls.advice

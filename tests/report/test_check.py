@@ -29,7 +29,7 @@ from evenhand.report.check import (
 )
 from evenhand.search import find_tester_ceiling
 from evenhand.testbed import HostNetwork, lay_out_workers
-from evenhand.trial import SimulatedMeasurer, Watch, WatchedClock, WatchedCpu
+from evenhand.trial import CpuStalls, Limits, SimulatedMeasurer, Watch, WatchedClock
 from tests.host.fake_host import add_nic, make_host
 
 COLUMNS = 80
@@ -51,12 +51,12 @@ def without_folds(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-def busy_host(root: Path) -> Iterable[WatchedCpu]:
+def busy_host(root: Path) -> Iterable[CpuStalls]:
     """A host with much to say of it."""
     make_host(root, {"proc/self/status": "Uid:\t1000\t1000\nCapEff:\t0\n", "sys/devices/system/cpu/isolated": None})
     for number in range(4):
         add_nic(root, f"0000:0{number}:00.0", "ixgbe", f"eth{number}")
-    return [WatchedCpu(cpu=cpu, absences=120, longest_us=100_200.5, away_us=900_000, stolen_us=880_000) for cpu in range(8)]
+    return [CpuStalls(cpu=cpu, absences=120, longest_us=100_200.5, away_us=900_000, stolen_us=880_000) for cpu in range(8)]
 
 
 def test_findings_and_advice_are_whole_at_80_columns(tmp_path: Path) -> None:
@@ -122,10 +122,15 @@ def test_a_ceiling_tells_what_happened_above_it(way: str, plan: str) -> None:
         duration_s=1.0,
         is_loss_ours=way == LOOPED_WAY,
     )
-    text = shown(*ceiling_lines(CeilingEntry(way=way, profile=profile, ceiling=ceiling, duration_s=1, cpus=(1, 2))))
+    text = shown(
+        *ceiling_lines(
+            CeilingEntry(way=way, profile=profile, ceiling=ceiling, duration_s=1, cpus=(1, 2), limits=Limits(overdue_after_us=5000))
+        )
+    )
     assert "The tester keeps 700,000 fps per direction; offered: 700,000 fps." in text
     assert re.search(r"does not keep 7\d\d,\d{3} fps; offered: 700,000 fps:\n +offered_load: ", text)
     assert "The most that it offered, on schedule or not: 700,000 fps" in text
+    assert "other limits than the defaults: overdue_after_us 5000." in text
     assert f"UDP over IPv{address_plan.ip_version}" in text
     assert ("a lost frame was lost by the tester" in text) == (way == LOOPED_WAY)
 
@@ -133,6 +138,6 @@ def test_a_ceiling_tells_what_happened_above_it(way: str, plan: str) -> None:
 def test_a_tester_that_keeps_nothing_is_told_so() -> None:
     profile = Profile(plan=make_plan("gateway_v4"), frame_size=64, seed=1, directions=("forward",))
     ceiling = find_tester_ceiling(SimulatedMeasurer(limit_fps=1, invalid_probability=1.0), max_fps=1e6, min_fps=1e5, duration_s=1.0)
-    text = shown(*ceiling_lines(CeilingEntry(way=DUT_WAY, profile=profile, ceiling=ceiling, duration_s=1, cpus=(1,))))
+    text = shown(*ceiling_lines(CeilingEntry(way=DUT_WAY, profile=profile, ceiling=ceiling, duration_s=1, cpus=(1,), limits=Limits())))
     assert "No load was kept, down to 100 kfps per direction." in text
     assert "what took the tester's CPU away ended it here" in " ".join(text.split())

@@ -62,6 +62,20 @@ def test_a_tester_whose_cpu_was_taken_away_is_told_from_one_at_its_limit() -> No
     assert limited.maximum_offered_load_fps == pytest.approx(300_000, rel=1e-5)
 
 
+def test_the_way_up_may_end_where_the_device_loses_frames_twice() -> None:
+    """A search of its throughput needs no higher maximum than a load that fails; one loss may be a stall."""
+    slower = ceiling_of(SimulatedMeasurer(limit_fps=150_000), start_fps=1e5, precision=FIRST_KEPT, ends_at_loss=True)
+    assert [trial.intended_fps for trial in slower.trials] == [1e5, 2e5, 2e5]
+    assert slower.rate_fps == 2e5
+    assert slower.is_device_slower
+    stalled = ceiling_of(SimulatedMeasurer(limit_fps=150_000, noise_probability=0.5, seed=1), start_fps=1e5, ends_at_loss=True)
+    assert [trial.is_pass for trial in stalled.trials[:2]] == [False, True]
+    assert stalled.rate_fps == 2e5
+    through = ceiling_of(SimulatedMeasurer(limit_fps=150_000), start_fps=1e5)
+    assert through.is_at_maximum
+    assert not through.is_device_slower
+
+
 def test_no_load_is_above_the_maximum_or_below_the_minimum() -> None:
     for fault_fps in (1e9, 1.0):
         measurer = SimulatedMeasurer(limit_fps=1, tester_ceiling_fps=fault_fps)

@@ -10,7 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import RequestError
-from evenhand.search import Outcome, Purpose, SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, TrialStarted, find_throughput
+from evenhand.report.throughput import patience_lines
+from evenhand.search import (
+    DEFAULT_INVALID_RETRIES,
+    DEFAULT_PATIENCE,
+    Outcome,
+    Purpose,
+    SearchEvent,
+    ThroughputGoal,
+    ThroughputResult,
+    TrialFinished,
+    TrialStarted,
+    find_throughput,
+)
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
 
 MAX_FPS = 1_000_000.0
@@ -111,7 +123,7 @@ def test_a_device_whose_limit_lies_below_the_testers_is_found_all_the_same(ceili
 
 
 def test_a_tester_that_keeps_no_load_gives_up() -> None:
-    device = SimulatedMeasurer(limit_fps=900_000, invalid_probability=1)
+    device = SimulatedMeasurer(limit_fps=900_000, invalid_probability=1, is_load_offered=False)
     result = search(device)
     assert result.outcome is Outcome.TESTER_LIMIT
     assert len(result.trials) == 15
@@ -121,7 +133,7 @@ def test_a_tester_that_keeps_no_load_gives_up() -> None:
 
 def test_a_tester_limit_within_the_search_keeps_the_highest_load_that_passed() -> None:
     """Issue: the search ends with "tester limit" and the highest load that was really tested."""
-    device = SimulatedMeasurer(limit_fps=640_000, invalid_trials={4, 5, 6})
+    device = SimulatedMeasurer(limit_fps=640_000, invalid_trials={4, 5, 6}, is_load_offered=False)
     result = search(device)
     assert result.outcome is Outcome.TESTER_LIMIT
     assert [t.result.intended_fps for t in result.trials[:7]] == [1e6, 5e5, 7.5e5, 6.25e5, 6.25e5, 6.25e5, 562_500]
@@ -133,9 +145,33 @@ def test_a_tester_limit_within_the_search_keeps_the_highest_load_that_passed() -
 def test_a_confirmation_that_stays_invalid_ends_the_search() -> None:
     undisturbed = search(SimulatedMeasurer(limit_fps=640_000))
     last = len(undisturbed.trials)
-    result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials={last, last + 1, last + 2}))
+    result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + DEFAULT_PATIENCE + 1)))
     assert result.outcome is Outcome.TESTER_LIMIT
     assert result.highest_passed_fps == undisturbed.throughput_fps
+
+
+def test_a_confirmation_is_repeated_longer_than_a_trial_of_the_search() -> None:
+    """Issue: 22 trials had found the truth, and then three INVALID ones in a row threw it away."""
+    last = len(search(SimulatedMeasurer(limit_fps=640_000)).trials)
+    result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + DEFAULT_PATIENCE), is_load_offered=False))
+    assert result.outcome is Outcome.FOUND
+    assert result.count(Verdict.INVALID) == DEFAULT_PATIENCE
+
+
+@pytest.mark.parametrize(("is_load_offered", "attempts"), [(True, DEFAULT_PATIENCE + 1), (False, DEFAULT_INVALID_RETRIES + 1)])
+def test_patience_is_for_trials_that_only_a_moment_spoiled(is_load_offered: bool, attempts: int) -> None:
+    """A tester that is too slow for a load will not be faster the next time."""
+    device = SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(2, 1000), is_load_offered=is_load_offered)
+    result = search(device)
+    second = result.trials[1].result.intended_fps
+    assert sum(t.result.intended_fps == second for t in result.trials) == attempts
+
+
+def test_the_number_of_repetitions_is_the_users() -> None:
+    device = SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(2, 14))
+    assert search(device, patience=12).outcome is Outcome.FOUND
+    assert "up to 12 times (usually 2 and 8)" in patience_lines(ThroughputGoal(max_fps=1e6, patience=12))[0]
+    assert not patience_lines(ThroughputGoal(max_fps=1e6))
 
 
 def test_two_invalid_trials_are_repeated_and_the_search_goes_on() -> None:

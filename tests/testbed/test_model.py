@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from evenhand.cli.limits import LimitOptions, limits_of, retries_of
 from evenhand.errors import RequestError
 from evenhand.plan import make_plan
+from evenhand.search import DEFAULT_INVALID_RETRIES
 from evenhand.testbed import check_rate, read_testbed
+from evenhand.trial import Limits
 
 SCHEMA = Path(__file__).resolve().parents[2] / "contract" / "request.schema.json"
 GOOD = """
@@ -46,6 +51,52 @@ def test_a_good_file_becomes_an_open_request_that_fits_the_contract(tmp_path: Pa
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
     assert request["ports"]["left"] == {"device": "0000:01:00.0", "dut_mac": "02:00:00:00:00:aa", "line_rate_bps": 1e10}
     assert request["host"] == {"memory_mb": 1024, "hugepages": False}
+
+
+def test_a_dut_on_this_host_is_told_to_the_engine(tmp_path: Path) -> None:
+    """Its threads are watched on the CPU that they are bound to; SEED-07: nothing else of the DUT is told."""
+    cpu = min(os.sched_getaffinity(0))
+    text = f"{GOOD}\n[dut]\ncpus = [{cpu + 1000}, {cpu}]\nthreads = [1, {os.getpid()}, 4194304]\nring_frames = 256\n"
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        request = read_testbed(write(tmp_path, text)).open_request(make_plan("gateway_v4"), frame_size=64, seed=1)
+    finally:
+        os.sched_setaffinity(0, before)
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
+    assert request["dut"]["ring_frames"] == 256
+    assert [entry["cpu"] for entry in request["dut"]["cpus"]] == [cpu + 1000, cpu]
+    assert os.getpid() in request["dut"]["cpus"][1]["threads"]
+    assert sorted(t for entry in request["dut"]["cpus"] for t in entry["threads"]) == sorted([1, os.getpid(), 4194304])
+
+
+def test_limits_of_the_file_stand_before_the_defaults_and_behind_the_command_line(tmp_path: Path) -> None:
+    text = f'{GOOD}\n[limits]\noverdue_after = "5ms"\noverdue_tolerance = "5%"\npatience = 20\n'
+    limits = read_testbed(write(tmp_path, text)).limits
+    of_file = limits_of(limits, loss_ratio=0.001, given={})
+    assert of_file == replace(Limits(), loss_ratio=0.001, overdue_after_us=5000, overdue_tolerance=0.05)
+    given = LimitOptions(overdue_after="2ms", longest_overdue="1s").read()
+    assert limits_of(limits, loss_ratio=0, given=given) == replace(of_file, loss_ratio=0, overdue_after_us=2000, longest_overdue_us=1e6)
+    assert retries_of(limits, invalid=None, patience=None) == {"invalid_retries": DEFAULT_INVALID_RETRIES, "patience": 20}
+    assert retries_of(limits, invalid=7, patience=0) == {"invalid_retries": 7, "patience": 0}
+
+
+@pytest.mark.parametrize(
+    ("table", "where", "what"),
+    [
+        ("[dut]\ncpus = [0]", "dut.ring_frames", "missing"),
+        ("[dut]\ncpus = [0, 0]\nring_frames = 256", "dut", "names a CPU twice"),
+        ("[dut]\ncpus = [0]\nring_frames = 0", "dut.ring_frames", "greater than or equal to 1"),
+        ("[limits]\noverdue_after = 5", "limits.overdue_after", "text with a unit"),
+        ("[limits]\noverdue_afer = '5ms'", "limits.overdue_afer", "overdue_after"),
+        ("[limits]\npatience = -1", "limits.patience", "greater than or equal to 0"),
+    ],
+)
+def test_a_wrong_key_of_these_tables_is_named(tmp_path: Path, table: str, where: str, what: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        read_testbed(write(tmp_path, f"{GOOD}\n{table}\n"))
+    assert caught.value.where.endswith(f": {where}")
+    assert what in f"{caught.value.what} {caught.value.next_step}"
 
 
 def test_the_slower_port_gives_the_theoretical_limit(tmp_path: Path) -> None:

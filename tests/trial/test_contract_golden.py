@@ -52,6 +52,7 @@ def test_every_kind_of_request_and_reply_has_a_golden_line() -> None:
         "resolve",
         "learn",
         "trial",
+        "watch",
         "stop",
         "counters",
         "close",

@@ -16,7 +16,7 @@ from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, I
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
-from wire_session import NOBODY, Document, engine, memif_cable, one_worker, open_ports, run_trial
+from wire_session import NOBODY, Document, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
 
 from evenhand.errors import RequestError
 from evenhand.lab import linux_lab
@@ -41,7 +41,7 @@ def test_over_a_cable_every_host_is_reached_at_once(name: str, tmp_path: Path) -
     with engine() as session:
         open_ports(session, plan, *memif_cable(tmp_path))
         result = learn(session, on_progress=told.append, **FAST)
-        document = run_trial(session, rate_fps=5_000, duration_s=0.2)
+        document = valid_trial(session, rate_fps=5_000, duration_s=0.2)
     assert result.is_complete
     for side in plan.sides:
         learned = result.sides[side.name]
@@ -197,7 +197,7 @@ def test_the_kernels_router_learns_every_host(name: str, host_macs: str) -> None
         session.request("resolve")
         result = learn(session, rate_fps=2_000)
         neighbors = [n for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")]
-        document = run_trial(session, rate_fps=5_000, duration_s=0.5)
+        document = valid_trial(session, rate_fps=5_000, duration_s=0.5)
     assert result.is_complete, result
     for side in plan.sides:
         expected = {str(address) for address in _addresses(plan, side.name)}

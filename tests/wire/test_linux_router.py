@@ -8,9 +8,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scapy.layers.inet import IP, UDP
@@ -19,7 +18,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.sendrecv import srp1
 from scapy.utils import rdpcap
-from wire_session import PATIENT, Document, engine, open_ports, run_trial
+from wire_session import MOST_ATTEMPTS, PATIENT, Document, dut_of, engine, open_ports, run_trial, valid_trial
 
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.lab.namespaces import run_inside
@@ -36,7 +35,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[tuple[AddressPlan, LinuxLab,
     """A lab for the plan, and an engine on it with both ports open and the DUT resolved."""
     plan: AddressPlan = request.param
     with linux_lab(plan, name="wiretest") as lab, engine(lab.engine_command(find_engine())) as session:
-        opened = open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, seed=42)
+        opened = open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, seed=42, dut=dut_of(lab))
         session.request("resolve")
         yield plan, lab, session, opened
 
@@ -47,9 +46,9 @@ Rig = tuple[AddressPlan, LinuxLab, EngineSession, Document]
 def test_full_range_trial_through_the_router(rig: Rig) -> None:
     """SEED-18, SEED-19, SEED-22: all hosts are reached through two neighbour entries, which the DUT resolved by asking the tester."""
     plan, lab, session, _ = rig
-    document = run_trial(session, rate_fps=LOAD_FPS, duration_s=2)
+    document = valid_trial(session, rate_fps=LOAD_FPS, duration_s=1)
     assert document["verdict"] == "PASS", document["reasons"]
-    assert all(d["received_frames"] == 2 * LOAD_FPS for d in document["directions"].values())
+    assert all(d["received_frames"] == LOAD_FPS for d in document["directions"].values())
     assert all(d["corrupted_frames"] == 0 for d in document["directions"].values())
     answered = {n.address for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")}
     assert answered == {str(plan.left.gateway.ip), str(plan.right.gateway.ip)}
@@ -58,7 +57,12 @@ def test_full_range_trial_through_the_router(rig: Rig) -> None:
 def test_frames_inside_the_namespace_are_those_of_plan_frames(rig: Rig, tmp_path: Path) -> None:
     """SEED-40, SEED-47, D3: a capture on the DUT's own interface shows addresses, ports, checksums and numbers as previewed."""
     plan, lab, session, opened = rig
-    captured = _capture(lab, tmp_path, lambda: run_trial(session, trial=5, rate_fps=LOAD_FPS, duration_s=0.5, directions=["forward"]))
+    for _ in range(MOST_ATTEMPTS):  # until this host lets the DUT see all of them
+        captured, trial = _capture(
+            lab, tmp_path, lambda: run_trial(session, trial=5, rate_fps=LOAD_FPS, duration_s=0.5, directions=["forward"])
+        )
+        if trial["verdict"] != "INVALID":
+            break
     frames = [
         f for f in captured if UDP in f and bytes(f[UDP].payload)[:5] == b"\xe5\xe4\x01\x00\x05" and f[Ether].src == opened["left"]["mac"]
     ]
@@ -84,7 +88,7 @@ def test_forwarding_switched_off_is_a_failure_not_an_error(rig: Rig) -> None:
     assert document["verdict"] == "FAIL"
     assert document["loss_ratio"] == 1
     lab.set_forwarding(True)
-    assert run_trial(session, trial=2, rate_fps=LOAD_FPS)["verdict"] == "PASS"
+    assert valid_trial(session, trial=2, rate_fps=LOAD_FPS)["verdict"] == "PASS"
 
 
 def test_an_engine_stopped_for_300_ms_makes_the_trial_invalid(rig: Rig) -> None:
@@ -123,10 +127,12 @@ def test_neighbours_are_answered_before_during_and_between_trials(rig: Rig) -> N
     answers: list[Packet | None] = []
 
     def ask_during_the_trial(event: Document) -> None:
+        if event["phase"] == "learning":
+            answers.clear()
         if event["phase"] == "sending":
             answers.append(ask(plan.left.gateway.ip))
 
-    document = run_trial(session, rate_fps=1_000, duration_s=2, on_event=ask_during_the_trial, limits=PATIENT)
+    document = valid_trial(session, rate_fps=1_000, duration_s=2, on_event=ask_during_the_trial, limits=PATIENT)
     assert answers
     assert all(_answered_mac(answer) == mac for answer in answers)
     assert document["verdict"] == "PASS", document["reasons"]
@@ -150,14 +156,14 @@ def test_af_packet_ports_forward_too() -> None:
     """D1: the same engine on another kind of port."""
     plan = gateway_v4(100)
     with linux_lab(plan, name="wiretest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_ports(session, plan, lab.device("left", "af_packet"), lab.device("right", "af_packet"), dut_macs=None)
+        open_ports(session, plan, lab.device("left", "af_packet"), lab.device("right", "af_packet"), dut_macs=None, dut=dut_of(lab))
         session.request("resolve")
-        document = run_trial(session, rate_fps=1_000)
+        document = valid_trial(session, rate_fps=1_000)
     assert document["verdict"] == "PASS", document["reasons"]
 
 
-def _capture(lab: LinuxLab, folder: Path, work: Any) -> list[Packet]:
-    """What the DUT's left interface sees while `work` runs."""
+def _capture(lab: LinuxLab, folder: Path, work: Callable[[], Document]) -> tuple[list[Packet], Document]:
+    """What the DUT's left interface sees while `work` runs, and what that returns."""
     file = folder / "dut.pcap"
     command = [
         "ip",
@@ -179,12 +185,12 @@ def _capture(lab: LinuxLab, folder: Path, work: Any) -> list[Packet]:
     try:
         while "listening" not in (line := tcpdump.stderr.readline()):
             assert line, "tcpdump did not start"
-        work()
+        result = work()
         time.sleep(0.5)
     finally:
         tcpdump.terminate()
         tcpdump.communicate(timeout=10)
-    return list(rdpcap(str(file)))
+    return list(rdpcap(str(file))), result
 
 
 def _checksums_are_right(frame: Packet, network: type[Packet]) -> bool:

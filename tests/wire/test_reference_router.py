@@ -78,6 +78,15 @@ def test_the_elements_that_work_are_those_that_were_predicted(name: str, hosts: 
     assert counters["neighbors"]["entries"] == 2  # SEED-19
 
 
+def test_a_silent_memif_tells_of_queues_that_nobody_polls() -> None:
+    """The tester cannot see how many queues the other end sends on; Open vSwitch answers on its queue 1. It can say that this may be it."""
+    with reference_router(make_plan("gateway-v6"), ReferenceDut()) as router, engine() as session:
+        open_ports(session, make_plan("gateway-v4"), router.left_device, router.right_device, dut_macs=None)
+        with pytest.raises(HostError, match=r"10\.0\.0\.1 did not answer .*; no frame at all has come in there") as error:
+            session.request("resolve", timeout_s=0.5)
+    assert "raise receive_queues" in error.value.next_step
+
+
 @pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
 def test_seeded_defects_are_counted_exactly(name: str) -> None:
     """R2544-06, R2544-07: one loss, one duplicate, one swap and one corrupted octet are found among all the others, and nothing else.

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from evenhand.lab import RING_FRAMES, LinuxLab
 from evenhand.plan import AddressPlan
 from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, find_engine
@@ -20,6 +21,7 @@ NOBODY = ("02:00:00:00:d0:01", "02:00:00:00:d0:02")
 FAST_WAITS = {"after_routing_s": 0, "after_learning_s": 0.05, "residual_s": 0.2, "restabilize_s": 0}
 PATIENT = {"overdue_tolerance": 1, "longest_overdue_us": 1e9, "offered_tolerance": 0.1}
 """For tests of counts on a busy machine: being late is not what they are about."""
+MOST_ATTEMPTS = 30
 QUIET_FPS = 20_000
 """Rings of software ports hold 50 ms and more of it."""
 
@@ -71,6 +73,25 @@ def open_ports(
         "open", host={"memory_mb": needed_memory_mb(workers, ports)}, ports=ports, workers=workers, plan=plan.to_contract(),
         frame_size=frame_size or plan.smallest_frame_size, seed=seed, **arguments,
     )  # fmt: skip
+
+
+def dut_of(lab: LinuxLab) -> Document:
+    """Where the lab's DUT runs, for `open`: what the host does to it is not charged to it."""
+    return {"ring_frames": RING_FRAMES, "cpus": [{"cpu": lab.dut_cpu, "threads": lab.dut_threads()}]}
+
+
+def valid_trial(session: EngineSession, *, trial: int = 1, **arguments: Any) -> Document:
+    """A trial that neither the tester nor this host spoiled: INVALID ones are repeated, as a search does, but with more patience.
+
+    PASS and FAIL count at once. Each attempt has a number of its own, from `trial` on.
+    """
+    reasons = []
+    for attempt in range(MOST_ATTEMPTS):
+        document = run_trial(session, trial=trial + attempt, **arguments)
+        if document["verdict"] != "INVALID":
+            return document
+        reasons.append("; ".join(f"{reason['code']}: {reason['text']}" for reason in document["reasons"]))
+    raise AssertionError(f"no valid trial in {MOST_ATTEMPTS} attempts:\n" + "\n".join(reasons))
 
 
 def run_trial(

@@ -23,6 +23,7 @@ ATTEMPTS = 3
 """A host takes a CPU away now and then: that a load is kept once shows that it can be."""
 EXPECTED_LOADS = 8
 """For the estimate of the time left only."""
+DEFAULT_LIMITS = Limits()
 CEILING_WAITS = Waits(after_routing_s=0.0, after_learning_s=0.1, residual_s=0.2, restabilize_s=0.1)
 """Short: a ceiling is no result of a DUT, and what it still holds of one trial has no say in the next."""
 
@@ -67,7 +68,7 @@ def measure_ceiling(
     *,
     way: str,
     progress: ProgressDisplay,
-    limits: Limits | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> CeilingEntry:
     """The highest load that this tester keeps. Begins at the maximum where there is one, else at 1 Mfps.
 
@@ -82,7 +83,7 @@ def measure_ceiling(
     if goal.min_fps is not None:
         start_fps = max(start_fps, goal.min_fps)
     measurer = EngineMeasurer(
-        session=tester.session, directions=profile.directions, waits=CEILING_WAITS, limits=limits or Limits(),
+        session=tester.session, directions=profile.directions, waits=CEILING_WAITS, limits=limits,
         on_event=progress.on_engine_event,
     )  # fmt: skip
     what = "the tester's ceiling" + (", looped" if way == LOOPED_WAY else "")
@@ -95,4 +96,4 @@ def measure_ceiling(
         measurer, start_fps=start_fps, max_fps=maximum_fps or HIGHEST_FPS, min_fps=goal.min_fps or start_fps * LEAST_SHARE,
         duration_s=goal.duration_s, precision=goal.precision, attempts=ATTEMPTS, is_loss_ours=way == LOOPED_WAY, on_trial=on_trial,
     )  # fmt: skip
-    return CeilingEntry(way=way, profile=profile, ceiling=ceiling, duration_s=goal.duration_s, cpus=tuple(cpus))
+    return CeilingEntry(way=way, profile=profile, ceiling=ceiling, duration_s=goal.duration_s, cpus=tuple(cpus), limits=limits)

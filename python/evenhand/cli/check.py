@@ -36,6 +36,14 @@ from evenhand.cli.common import (
     warn_about,
     write_json,
 )
+from evenhand.cli.limits import (
+    LimitOptions,
+    LongestOverdueOption,
+    OfferedToleranceOption,
+    OverdueAfterOption,
+    OverdueToleranceOption,
+    limits_of,
+)
 from evenhand.cli.setup import OpenTester, Setup, make_looped_setup, open_tester, read_setup
 from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.host import HostSurvey, Part, survey_host
@@ -107,6 +115,10 @@ def check(
     ] = None,
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the ceiling's trials.")] = "1s",
     precision: Annotated[str, typer.Option("--precision", metavar="RATIO", help="Of the ceiling.")] = "5%",
+    offered_tolerance: OfferedToleranceOption = None,
+    overdue_after: OverdueAfterOption = None,
+    overdue_tolerance: OverdueToleranceOption = None,
+    longest_overdue: LongestOverdueOption = None,
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,
     json_output: JsonOption = False,
@@ -125,6 +137,10 @@ def check(
     if watch_s > MOST_WATCH_S:
         raise RequestError(f"{watch_time!r} is longer than an hour", where="--watch", next_step="Write a duration like 60s.")
     goal = read_ceiling_goal(maximum_rate=maximum_rate, minimum_rate=minimum_rate, duration=duration, precision=precision)
+    limits = LimitOptions(
+        offered_tolerance=offered_tolerance, overdue_after=overdue_after, overdue_tolerance=overdue_tolerance,
+        longest_overdue=longest_overdue,
+    ).read()  # fmt: skip
     setup = None if testbed is None else read_setup(testbed, address_plan)
     if setup is not None:
         warn_about(address_plan)
@@ -132,7 +148,9 @@ def check(
             limit = setup.testbed.max_theoretical_fps(size)
             check_rate(goal.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
     directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
-    run = _Run(plan=address_plan, frame_size=size, seed=seed, directions=directions, engine=engine, goal=goal, is_json=json_output)
+    run = _Run(
+        plan=address_plan, frame_size=size, seed=seed, directions=directions, engine=engine, goal=goal, limits=limits, is_json=json_output
+    )
     with ProgressDisplay(err()) as progress:
         survey = run.survey(watch_s, progress)
         if note is not None and (setup is not None or looped):
@@ -151,7 +169,7 @@ class _Run:
 
     def __init__(
         self, *, plan: AddressPlan, frame_size: int, seed: int, directions: tuple[Direction, ...], engine: Path | None, goal: CeilingGoal,
-        is_json: bool,
+        limits: dict[str, float], is_json: bool,
     ) -> None:  # fmt: skip
         self._plan = plan
         self._frame_size = frame_size
@@ -159,6 +177,7 @@ class _Run:
         self._directions = directions
         self._engine = engine
         self._goal = goal
+        self._limits = limits
         self._is_json = is_json
         self._survey: HostSurvey | None = None
         self._testbed: dict[str, Any] | None = None
@@ -215,7 +234,7 @@ class _Run:
             tester = setup.testbed.tester
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-"))
-            looped = make_looped_setup(tester, Path(folder))
+            looped = make_looped_setup(tester, Path(folder), limits=None if setup is None else setup.testbed.limits)
             self._find_ceiling(LOOPED_WAY, looped, stack.enter_context(self._open(looped, needs_dut=True)), progress)
 
     def to_document(self) -> dict[str, Any]:
@@ -237,7 +256,8 @@ class _Run:
         )  # fmt: skip
 
     def _find_ceiling(self, way: str, setup: Setup, tester: OpenTester, progress: ProgressDisplay) -> None:
-        entry = measure_ceiling(tester, setup.testbed.tester.cpus, self._goal, way=way, progress=progress)
+        limits = limits_of(setup.testbed.limits, loss_ratio=0.0, given=self._limits)
+        entry = measure_ceiling(tester, setup.testbed.tester.cpus, self._goal, way=way, progress=progress, limits=limits)
         self._ceilings.append(entry)
         if not self._is_json:
             console = out()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evenhand.cli.common import err, open_run, out, write_json
+from evenhand.cli.limits import limits_of
 from evenhand.cli.setup import make_reference_setup
 from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import RequestError
@@ -21,7 +22,7 @@ from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_pictu
 from evenhand.report.bias_page import write_bias_page
 from evenhand.search import ThroughputGoal
 from evenhand.series import RunStore, read_host_facts, read_versions
-from evenhand.trial import Limits, Waits
+from evenhand.trial import Waits
 
 PLANS = ("gateway_v4", "gateway_v6")
 DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
@@ -35,21 +36,16 @@ Shorter ones overflow below their rate, since pseudorandom frames come unevenly:
 elements by twice of that."""
 MAX_FPS = 500_000.0
 """Per direction; a quarter above what the elements serve together, as a user would guess too high."""
-OVERDUE_AFTER_US = 5_000.0
-"""A third of the time that an element's queue lasts. While the tester is away, the queues drain; the burst that follows fills them no
-higher than they were, or to a third."""
-OVERDUE_TOLERANCE = 0.05
 OFFERED_TOLERANCE = 0.005
 """Half the precision of the search. To be away in the last milliseconds of two seconds is nothing worse than to be away in others."""
 DEMO_WAITS = Waits(after_routing_s=0.05, after_learning_s=0.1, residual_s=0.25, restabilize_s=0.1)
-DEMO_LIMITS = Limits(offered_tolerance=OFFERED_TOLERANCE, overdue_after_us=OVERDUE_AFTER_US, overdue_tolerance=OVERDUE_TOLERANCE)
 LOSS_VERIFICATIONS = 1
 PLAIN_LOSS_RATIO = 0.02
 """The host can take the router's CPU away for so long that a memif ring overflows. That costs some frames once; an overload costs them
 always."""
 FULL = ThroughputGoal(
     max_fps=MAX_FPS, precision=0.01, duration_s=2.0, final_duration_s=2.0, loss_verifications=LOSS_VERIFICATIONS,
-    plain_loss_ratio=PLAIN_LOSS_RATIO, invalid_retries=4,
+    plain_loss_ratio=PLAIN_LOSS_RATIO, invalid_retries=4, patience=20,
 )  # fmt: skip
 QUICK = replace(FULL, precision=0.02, duration_s=1.0, final_duration_s=1.0)
 
@@ -126,11 +122,13 @@ def _measure(
     with reference_router(plan, ReferenceDut(model=model)) as router:
         fields = "addresses only" if case.hash_type == "type1" else "addresses and ports"
         progress.say(f"{number} of {len(CASES)}: the router hashes {fields}, the tester sends {_hosts(plan)}.", style="bold")
+        setup = make_reference_setup(router)
         result, profile = measure_throughput(
-            make_reference_setup(router), plan,
+            setup, plan,
             name=f"{plan.name} {case.hash_type} {_hosts(plan)}", size=plan.smallest_frame_size,
             seed=seed, directions=DIRECTIONS, goal=replace(goal, max_fps=MAX_FPS), maximum_fps=MAX_FPS, waits=DEMO_WAITS, engine=engine,
-            store=store, progress=progress, limits=DEMO_LIMITS,
+            store=store, progress=progress,
+            limits=limits_of(setup.testbed.limits, loss_ratio=0.0, given={"offered_tolerance": OFFERED_TOLERANCE}),
         )  # fmt: skip
         return BiasCase(profile=profile, prediction=prediction, result=result, counters=router.counters())
 

@@ -21,6 +21,7 @@ from evenhand.reference import (
     DEFAULT_QUEUE_FRAMES,
     DEFECT_KINDS,
     MAX_ROUTER_ELEMENTS,
+    RING_FRAMES,
     Defects,
     NeighborCost,
     ReferenceDut,
@@ -170,4 +171,16 @@ def testbed_text(router: ReferenceRouter) -> str:
         f'\n[left]\ndevice = "{router.left_device}"\n'
         f'\n[right]\ndevice = "{router.right_device}"\n'
         f"\n[tester]\ncpus = {list(router.tester_cpus)}\n"
+        "\n# Where the router runs: what this host does to it is recorded, and is not the router's loss.\n"
+        f"[dut]\ncpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {RING_FRAMES}\n"
+        f"{limits_text(router)}"
     )
+
+
+def limits_text(router: ReferenceRouter) -> str:
+    """The table of limits that the router's queues justify; empty without a model."""
+    limits = router.dut.justified_limits()
+    if not limits:
+        return ""
+    keys = "".join(f'{key} = "{value}"\n' for key, value in limits.items())
+    return f"\n# What the router's queues justify; each departure from the defaults is named with the result.\n[limits]\n{keys}"

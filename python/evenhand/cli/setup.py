@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import HostError, RequestError
+from evenhand.lab import RING_FRAMES as LAB_RING_FRAMES
 from evenhand.lab import LinuxLab, lab_status
 from evenhand.plan import AddressPlan, Direction, HostMacs, plan_title
+from evenhand.reference import RING_FRAMES as ROUTER_RING_FRAMES
 from evenhand.reference import ReferenceRouter
 from evenhand.report import Profile
-from evenhand.testbed import Testbed, Tester, check_device, check_rate, make_testbed, read_host_network, read_testbed
+from evenhand.testbed import Testbed, TestbedLimits, Tester, check_device, check_rate, make_testbed, read_host_network, read_testbed
 from evenhand.trial import EngineSession, find_engine
 from evenhand.units import max_theoretical_fps
 
@@ -90,6 +92,7 @@ def make_lab_setup(lab: LinuxLab, plan: AddressPlan) -> Setup:
         "left": {"device": lab.left_device},
         "right": {"device": lab.right_device},
         "tester": {"cpus": list(lab.tester_cpus)},
+        "dut": {"cpus": [lab.dut_cpu], "threads": lab.dut_threads(), "ring_frames": LAB_RING_FRAMES},
     }
     return Setup(name=f"{LAB_PREFIX}{lab.name}", testbed=make_testbed(document, where=f"lab {lab.name}"), lab=lab)
 
@@ -101,17 +104,20 @@ def make_reference_setup(router: ReferenceRouter) -> Setup:
         "left": {"device": router.left_device},
         "right": {"device": router.right_device},
         "tester": {"cpus": list(router.tester_cpus)},
+        "dut": {"cpus": [router.cpu], "threads": [router.thread], "ring_frames": ROUTER_RING_FRAMES},
+        "limits": router.dut.justified_limits(),
     }
     return Setup(name="reference router", testbed=make_testbed(document, where="reference router"), router=router)
 
 
-def make_looped_setup(tester: Tester, folder: Path) -> Setup:
+def make_looped_setup(tester: Tester, folder: Path, *, limits: TestbedLimits | None = None) -> Setup:
     """The tester's two ports joined to each other by a memif cable, on the CPUs of this tester. No frame leaves the process (SEED-80).
 
     Both ends have as many queues as streams: what a stream sends on a ring without a queue at the other end would never arrive.
 
     Args:
         folder: For the cable's socket; its path must be short.
+        limits: Of the testbed that the tester stands in.
     """
     queues = max(len(tester.cpus) // 4, 1)
     cpus = tester.cpus if len(tester.cpus) < 4 else tester.cpus[: 4 * queues]
@@ -122,7 +128,8 @@ def make_looped_setup(tester: Tester, folder: Path) -> Setup:
         "right": {"device": f"net_memif1,role=client,{cable}", "dut_mac": "02:00:00:00:d0:02"},
         "tester": {"cpus": list(cpus), "receive_queues": queues},
     }
-    return Setup(name="looped", testbed=make_testbed(document, where="looped ports"))
+    testbed = make_testbed(document, where="looped ports")
+    return Setup(name="looped", testbed=testbed if limits is None else testbed.model_copy(update={"limits": limits}))
 
 
 @contextmanager

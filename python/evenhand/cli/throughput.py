@@ -48,6 +48,17 @@ from evenhand.cli.learning import (
     learn_first,
     setup_details,
 )
+from evenhand.cli.limits import (
+    InvalidRetriesOption,
+    LimitOptions,
+    LongestOverdueOption,
+    OfferedToleranceOption,
+    OverdueAfterOption,
+    OverdueToleranceOption,
+    PatienceOption,
+    limits_of,
+    retries_of,
+)
 from evenhand.cli.setup import Setup, choose_maximum, engine_versions, open_tester, read_setup
 from evenhand.cli.waits import LearningWait, ResidualWait, RestabilizeWait, RoutingWait, WaitSet, WaitsOption, read_waits
 from evenhand.plan import AddressPlan, Direction, HostMacs
@@ -95,6 +106,12 @@ def throughput(
     wait_after_learning: LearningWait = None,
     wait_residual: ResidualWait = None,
     wait_restabilize: RestabilizeWait = None,
+    offered_tolerance: OfferedToleranceOption = None,
+    overdue_after: OverdueAfterOption = None,
+    overdue_tolerance: OverdueToleranceOption = None,
+    longest_overdue: LongestOverdueOption = None,
+    invalid_retries: InvalidRetriesOption = None,
+    patience: PatienceOption = None,
     run: RunOption = None,
     no_run: NoRunOption = False,
     engine: EngineOption = None,
@@ -109,11 +126,18 @@ def throughput(
     chosen_waits = read_waits(
         waits, routing=wait_after_routing, learning=wait_after_learning, residual=wait_residual, restabilize=wait_restabilize
     )
+    given_limits = LimitOptions(
+        offered_tolerance=offered_tolerance, overdue_after=overdue_after, overdue_tolerance=overdue_tolerance,
+        longest_overdue=longest_overdue,
+    ).read()  # fmt: skip
     goal = make_goal(
         maximum_fps=maximum_fps or 1e12, minimum_rate=minimum_rate, duration=duration, final_duration=final_duration, precision=precision,
         loss_ratio=loss_ratio, loss_verifications=loss_verifications,
     )  # fmt: skip
     setup = read_setup(testbed, address_plan)
+    known = setup.testbed.limits
+    goal = replace(goal, **retries_of(known, invalid=invalid_retries, patience=patience))
+    limits = limits_of(known, loss_ratio=goal.loss_ratio, given=given_limits)
     if maximum_fps is not None:
         limit = setup.testbed.max_theoretical_fps(size)
         check_rate(maximum_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
@@ -126,7 +150,7 @@ def throughput(
             progress.say(note)
         result, profile = measure_throughput(
             setup, address_plan, name="throughput", size=size, seed=seed, directions=directions, goal=goal, maximum_fps=maximum_fps,
-            waits=chosen_waits, engine=engine, store=store, progress=progress, host_macs=host_macs.value,
+            waits=chosen_waits, limits=limits, engine=engine, store=store, progress=progress, host_macs=host_macs.value,
             learning=LearningChoice(is_skipped=no_learning, allows_unreachable=allow_unreachable),
         )  # fmt: skip
     if json_output:
@@ -202,7 +226,7 @@ def measure_throughput(
 
         measurer = EngineMeasurer(
             session=tester.session, directions=directions, waits=waits,
-            limits=replace(limits or Limits(), loss_ratio=goal.loss_ratio), on_event=progress.on_engine_event,
+            limits=limits or limits_of(setup.testbed.limits, loss_ratio=goal.loss_ratio, given={}), on_event=progress.on_engine_event,
         )  # fmt: skip
         result = find_throughput(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
         if writer is not None:

@@ -43,6 +43,14 @@ from evenhand.cli.learning import (
     learn_first,
     setup_details,
 )
+from evenhand.cli.limits import (
+    LimitOptions,
+    LongestOverdueOption,
+    OfferedToleranceOption,
+    OverdueAfterOption,
+    OverdueToleranceOption,
+    limits_of,
+)
 from evenhand.cli.setup import choose_maximum, engine_versions, open_tester, read_setup
 from evenhand.cli.waits import LearningWait, ResidualWait, RestabilizeWait, RoutingWait, WaitSet, WaitsOption, read_waits
 from evenhand.errors import RequestError
@@ -50,7 +58,7 @@ from evenhand.plan import Direction
 from evenhand.progress import ProgressDisplay
 from evenhand.report import trial_report
 from evenhand.testbed import check_rate
-from evenhand.trial import EngineMeasurer, Limits
+from evenhand.trial import EngineMeasurer
 from evenhand.units import format_duration, format_rate, parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
@@ -78,6 +86,10 @@ def trial(
     wait_after_learning: LearningWait = None,
     wait_residual: ResidualWait = None,
     wait_restabilize: RestabilizeWait = None,
+    offered_tolerance: OfferedToleranceOption = None,
+    overdue_after: OverdueAfterOption = None,
+    overdue_tolerance: OverdueToleranceOption = None,
+    longest_overdue: LongestOverdueOption = None,
     run: Annotated[
         Path | None, typer.Option("--run", metavar="FILE", help="Store the trial here (must not exist). Default: nowhere.")
     ] = None,
@@ -93,11 +105,16 @@ def trial(
     duration_s = parse_duration(duration, where="--duration")
     if duration_s <= 0:
         raise RequestError(f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 60s.")
-    limits = Limits(loss_ratio=parse_ratio(loss_ratio, where="--loss-ratio"))
+    largest_loss_ratio = parse_ratio(loss_ratio, where="--loss-ratio")
+    given_limits = LimitOptions(
+        offered_tolerance=offered_tolerance, overdue_after=overdue_after, overdue_tolerance=overdue_tolerance,
+        longest_overdue=longest_overdue,
+    ).read()  # fmt: skip
     chosen_waits = read_waits(
         waits, routing=wait_after_routing, learning=wait_after_learning, residual=wait_residual, restabilize=wait_restabilize
     )
     setup = read_setup(testbed, address_plan)
+    limits = limits_of(setup.testbed.limits, loss_ratio=largest_loss_ratio, given=given_limits)
     check_rate(rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where="--rate")
     directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
     with ExitStack() as stack:

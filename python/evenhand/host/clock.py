@@ -9,7 +9,7 @@ from pathlib import Path
 from evenhand.errors import EvenhandError
 from evenhand.host.finding import Finding, State
 from evenhand.host.reading import read_text
-from evenhand.trial import Limits, Watch, WatchedCpu
+from evenhand.trial import CpuStalls, Limits, Watch
 from evenhand.units import format_duration, format_ratio
 
 CLOCK_FOLDER = Path("sys/devices/system/clocksource/clocksource0")
@@ -80,7 +80,7 @@ def check_stalls(watched: Watch | EvenhandError | None) -> Finding:
     )  # fmt: skip
 
 
-def _describe(cpu: WatchedCpu) -> str:
+def _describe(cpu: CpuStalls) -> str:
     if not cpu.absences:
         return f"CPU {cpu.cpu} never away"
     times = "once" if cpu.absences == 1 else f"{cpu.absences} times"

@@ -27,6 +27,8 @@ OFFLOADS = (
 MOST_PROBES = "20"
 """How often the DUT asks for a host that it knows, before it forgets it; 3 by default. The kernel asks for hosts that went stale together
 by the thousand at once, and a veth ring holds 256 questions. Frames flow meanwhile, and are lost only if it forgets."""
+RING_FRAMES = 256
+"""Of a veth pair: what waits for the DUT while it does not run (the kernel's VETH_RING_SIZE)."""
 _IFA_F_NODAD = 0x02
 
 

@@ -87,6 +87,10 @@ class LinuxLab:
         options = {"af_xdp": ",start_queue=0,queue_count=1,force_copy=1,busy_budget=0", "af_packet": ""}[driver]
         return f"net_{driver}{SIDES.index(side)},iface={self.tester_interface(side)}{options}"
 
+    def dut_threads(self) -> list[int]:
+        """The kernel's threads that forward; any namespace sees them."""
+        return [thread for side in SIDES for thread in napi_threads(self.dut_interface(side))]
+
     def tester_interface(self, side: SideName) -> str:
         return LabNames(self.name).tester_interface(side)
 

@@ -2,12 +2,13 @@
 """The reference router: a DUT about which the truth is known, because it was set by hand."""
 
 from evenhand.reference.config import DEFAULT_QUEUE_FRAMES, DEFECT_KINDS, MAX_ROUTER_ELEMENTS, Defects, NeighborCost, ReferenceDut
-from evenhand.reference.router import ReferenceRouter, reference_router
+from evenhand.reference.router import RING_FRAMES, ReferenceRouter, reference_router
 
 __all__ = [
     "DEFAULT_QUEUE_FRAMES",
     "DEFECT_KINDS",
     "MAX_ROUTER_ELEMENTS",
+    "RING_FRAMES",
     "Defects",
     "NeighborCost",
     "ReferenceDut",

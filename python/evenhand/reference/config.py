@@ -65,6 +65,17 @@ class ReferenceDut:
             if self.model.elements > MAX_ROUTER_ELEMENTS:
                 raise RequestError(f"{self.model.elements} elements: the router has 1 to {MAX_ROUTER_ELEMENTS}", where="device.elements")
 
+    def justified_limits(self) -> dict[str, str]:
+        """Limits of validity that the elements' queues justify, as a testbed file has them; none without a model.
+
+        While the tester is away the queues drain. The burst that follows a third of the time that they last fills them no higher than they
+        were, or to a third.
+        """
+        if self.model is None or self.model.rate_fps is None:
+            return {}
+        queue_s = (self.model.queue_frames or DEFAULT_QUEUE_FRAMES) / self.model.rate_fps
+        return {"overdue_after": f"{queue_s / 3 * 1e6:.0f}us", "overdue_tolerance": "5%", "offered_tolerance": "0.25%"}
+
     def router_config(self, plan: AddressPlan, devices: dict[SideName, str], *, cpu: int) -> dict[str, Any]:
         """See contract/router-config.schema.json.
 

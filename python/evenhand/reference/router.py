@@ -22,6 +22,7 @@ from evenhand.reference.config import ReferenceDut
 
 SIDES: tuple[SideName, SideName] = ("left", "right")
 RING_LOG2 = 14
+RING_FRAMES = 1 << RING_LOG2
 """16,384 frames, the most that a memif has: what arrives while the host takes a CPU away for some milliseconds is not lost."""
 START_TIMEOUT_S = 30.0
 ANSWER_TIMEOUT_S = 20.0
@@ -74,6 +75,11 @@ class ReferenceRouter:
     @property
     def right_device(self) -> str:
         return self.device("right")
+
+    @property
+    def thread(self) -> int:
+        """Id of the thread that forwards."""
+        return int(self.ready["thread"])
 
     def counters(self) -> dict[str, Any]:
         """What the router counted so far (contract/router-reply.schema.json). Recorded, never judged by (SEED-07)."""

@@ -16,6 +16,7 @@ from evenhand.host.finding import Part
 from evenhand.host.ports import PortFacts
 from evenhand.report.throughput import VERDICT_STYLES, Profile
 from evenhand.search import TesterCeiling
+from evenhand.trial import Limits
 from evenhand.units import format_count, format_line_rate, format_rate, format_ratio
 
 STATE_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.MISSING: "red", State.UNKNOWN: "dim"}
@@ -41,6 +42,8 @@ class CeilingEntry:
     """Of each trial."""
     cpus: tuple[int, ...]
     """The tester's."""
+    limits: Limits
+    """By which the trials were judged."""
 
     def to_document(self) -> dict[str, Any]:
         """For `--json` (contract/check.schema.json)."""
@@ -56,7 +59,7 @@ class CeilingEntry:
         ]
         return {
             "way": self.way, **self.profile.to_document(), "cpus": list(self.cpus), "duration_s": self.duration_s,
-            **self.ceiling.to_document(), "trials": trials,
+            "limits": self.limits.to_contract(), **self.ceiling.to_document(), "trials": trials,
         }  # fmt: skip
 
 
@@ -136,6 +139,9 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
     both = "each of both directions" if len(profile.directions) == 2 else "one direction"
     cpus = f"CPU{'s' if len(entry.cpus) > 1 else ''} {', '.join(map(str, entry.cpus))}"
     yield Text(f"{profile.plan.title}, {profile.hosts}, {profile.protocol}, {profile.frame_size} octets, {both}, {cpus}")
+    changed = [f"{key} {value:g}" for key, value in entry.limits.to_contract().items() if value != Limits().to_contract()[key]]
+    if changed:
+        yield Text(f"Judged by other limits than the defaults: {', '.join(changed)}.")
     if ceiling.rate_fps is None:
         yield Text(f"No load was kept, down to {format_rate(ceiling.min_fps)} per direction.", style="red")
     else:

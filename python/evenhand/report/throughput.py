@@ -12,7 +12,16 @@ from rich.text import Text
 
 from evenhand.plan import AddressPlan, Direction, HostMacs
 from evenhand.report.learning import learning_deviations
-from evenhand.search import FULL_LENGTH_S, Outcome, SearchTrial, ThroughputGoal, ThroughputResult, describe_outcome
+from evenhand.search import (
+    DEFAULT_INVALID_RETRIES,
+    DEFAULT_PATIENCE,
+    FULL_LENGTH_S,
+    Outcome,
+    SearchTrial,
+    ThroughputGoal,
+    ThroughputResult,
+    describe_outcome,
+)
 from evenhand.trial import Deviation, LearningResult, TrialResult, Verdict, join_directions
 from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 
@@ -79,6 +88,8 @@ class WorstTesterFigures:
     max_clock_error_ppm: float
     max_offered_error: float
     """Largest relative distance of offered from intended load."""
+    longest_absence_us: float | None
+    """Of a CPU of the DUT, taken away by this host; None if the DUT is not on this host."""
 
     @classmethod
     def of(cls, trials: Iterable[TrialResult]) -> WorstTesterFigures:
@@ -92,22 +103,27 @@ class WorstTesterFigures:
             max_offered_error=max(
                 (abs(d.offered_fps / trial.intended_fps - 1) for trial in valid for d in trial.directions.values()), default=0.0
             ),
+            longest_absence_us=max((cpu.longest_us for trial in valid for cpu in trial.watched_cpus or ()), default=None),
         )
 
     def __str__(self) -> str:
+        away = ""
+        if self.longest_absence_us is not None:
+            away = f"; this host took the DUT's CPU away for {format_duration(self.longest_absence_us / 1e6)} at most"
         return (
             f"latest frame {format_duration(self.max_overdue_us / 1e6)} after its time, longest poll gap "
             f"{format_duration(self.max_poll_gap_us / 1e6)}, {format_count(self.missed_frames)} frames missed by the tester's ports, "
-            f"offered load off by at most {format_ratio(self.max_offered_error)}, clock by {self.max_clock_error_ppm:.1f} ppm"
+            f"offered load off by at most {format_ratio(self.max_offered_error)}, clock by {self.max_clock_error_ppm:.1f} ppm{away}"
         )
 
-    def to_document(self) -> dict[str, float]:
+    def to_document(self) -> dict[str, float | None]:
         return {
             "max_overdue_us": self.max_overdue_us,
             "max_poll_gap_us": self.max_poll_gap_us,
             "missed_frames": self.missed_frames,
             "max_clock_error_ppm": self.max_clock_error_ppm,
             "max_offered_error": self.max_offered_error,
+            "longest_absence_us": self.longest_absence_us,
         }
 
 
@@ -145,6 +161,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         f"Outcome: {describe_outcome(result)}.",
     ]
     lines += verification_lines(result.goal)
+    lines += patience_lines(result.goal)
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
     is_any_valid = any(t.result.is_valid for t in result.trials)
     tester = str(WorstTesterFigures.of(t.result for t in result.trials)) if is_any_valid else "no valid trial, so no figures"
@@ -160,6 +177,17 @@ def verification_lines(goal: ThroughputGoal) -> list[str]:
     times = "a repetition" if goal.loss_verifications == 1 else f"{goal.loss_verifications} repetitions"
     which = "A lossy trial" if goal.plain_loss_ratio == 1 else f"A trial with a loss of up to {format_ratio(goal.plain_loss_ratio)}"
     return [f"{which} counted after {times} had too much loss as well (loss verification, ETSI TST009 12.3), not at once as in RFC 2544."]
+
+
+def patience_lines(goal: ThroughputGoal) -> list[str]:
+    """How often INVALID trials were repeated, if not as usual."""
+    usual = (DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE)
+    if (goal.invalid_retries, goal.patience) == usual:
+        return []
+    return [
+        f"INVALID trials were repeated up to {goal.invalid_retries} times, those that a moment spoiled and confirming ones up to"
+        f" {goal.patience} times (usually {usual[0]} and {usual[1]})."
+    ]
 
 
 def describe_limit(profile: Profile) -> str:

@@ -62,8 +62,23 @@ def trial_report(result: TrialResult, deviations: Sequence[Deviation] = ()) -> R
     lines.append(
         Text(f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by {result.clock_error_ppm:.1f} ppm.")
     )
+    lines.append(Text(host_line(result)))
     lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in (*deviations, *result.deviations)]
     return Group(*lines)
+
+
+def host_line(result: TrialResult) -> str:
+    """What this host did to the DUT, if the DUT lives on it."""
+    if result.watched_cpus is None:
+        return "Host: the DUT was not watched; the testbed names no CPU of this host that it runs on."
+    each = [
+        f"CPU {cpu.cpu} of the DUT was away {format_count(cpu.absences)} times, {format_duration(cpu.away_us / 1e6)} in all, "
+        f"{format_duration(cpu.longest_us / 1e6)} at most"
+        if cpu.absences
+        else f"CPU {cpu.cpu} of the DUT was not away"
+        for cpu in result.watched_cpus
+    ]
+    return f"Host: {'; '.join(each)}."
 
 
 def _latency(value_ns: float | None) -> str:

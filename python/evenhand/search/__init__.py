@@ -3,6 +3,8 @@
 
 from evenhand.search.ceiling import TesterCeiling, find_tester_ceiling
 from evenhand.search.model import (
+    DEFAULT_INVALID_RETRIES,
+    DEFAULT_PATIENCE,
     FULL_LENGTH_S,
     Outcome,
     Purpose,
@@ -17,6 +19,8 @@ from evenhand.search.model import (
 from evenhand.search.throughput import ProgressCallback, find_throughput
 
 __all__ = [
+    "DEFAULT_INVALID_RETRIES",
+    "DEFAULT_PATIENCE",
     "FULL_LENGTH_S",
     "Outcome",
     "ProgressCallback",

@@ -12,6 +12,8 @@ from evenhand.trial import Measurer, Reason, TrialResult, join_directions
 
 STEP_UP = 2.0
 """To the next load while the tester has kept all of them."""
+LOSSES_THAT_END_THE_WAY_UP = 2
+"""One may be a stall of the host."""
 AWAY_CODES = frozenset({"sender_overdue", "overdue_may_explain_loss", "offered_load"})
 """Reasons that a CPU which was taken away can bring about by itself."""
 DISTURBED_SHARE = 2.0
@@ -31,6 +33,8 @@ class TesterCeiling:
     min_fps: float
     is_loss_ours: bool
     """Whether lost frames counted as the tester's fault."""
+    is_device_slower: bool = False
+    """The device lost frames there, and nothing above was tried: a search of its throughput needs nothing above."""
     was_stopped: bool
     """The search was ended early: the ceiling may be higher."""
     trials: tuple[TrialResult, ...]
@@ -104,6 +108,7 @@ def find_tester_ceiling(
     precision: float = DEFAULT_PRECISION,
     attempts: int = 2,
     is_loss_ours: bool = False,
+    ends_at_loss: bool = False,
     on_trial: Callable[[TrialResult], None] | None = None,
 ) -> TesterCeiling:
     """From `start_fps` up by doubling, or down, until the ceiling lies between two loads; then by halving. Loads are per direction.
@@ -116,10 +121,11 @@ def find_tester_ceiling(
         precision: Stop when the ceiling is known to this share of the load above it. 1 stops at the first load that is kept, on the way
             down: a fifth too low at most.
         is_loss_ours: There is no DUT that could have lost a frame (looped ports): a load with loss is not kept either.
+        ends_at_loss: Go no further up than to a load at which the device lost frames in two trials.
     """
     search = _CeilingSearch(
         measurer=measurer, max_fps=max_fps, min_fps=min_fps, duration_s=duration_s, attempts=attempts, is_loss_ours=is_loss_ours,
-        on_trial=on_trial,
+        ends_at_loss=ends_at_loss, on_trial=on_trial,
     )  # fmt: skip
     return search.run(min(start_fps or max_fps, max_fps), precision)
 
@@ -132,7 +138,9 @@ class _CeilingSearch:
     duration_s: float
     attempts: int
     is_loss_ours: bool
+    ends_at_loss: bool
     on_trial: Callable[[TrialResult], None] | None
+    is_device_slower: bool = False
     trials: list[TrialResult] = field(default_factory=list)
     kept_fps: float | None = None
     above_fps: float | None = None
@@ -141,7 +149,7 @@ class _CeilingSearch:
         while load_fps >= self.min_fps and not self._was_stopped:
             offered_fps = self._try(load_fps)
             if self.above_fps is None:
-                if load_fps >= self.max_fps:
+                if load_fps >= self.max_fps or self.is_device_slower:
                     break
                 load_fps = min(load_fps * STEP_UP, self.max_fps)
             elif self.kept_fps is None:
@@ -152,12 +160,13 @@ class _CeilingSearch:
                 load_fps = _whole((self.kept_fps + self.above_fps) / 2)
         return TesterCeiling(
             rate_fps=self.kept_fps, above_fps=self.above_fps, max_fps=self.max_fps, min_fps=self.min_fps, is_loss_ours=self.is_loss_ours,
-            was_stopped=self._was_stopped, trials=tuple(self.trials),
+            is_device_slower=self.is_device_slower, was_stopped=self._was_stopped, trials=tuple(self.trials),
         )  # fmt: skip
 
     def _try(self, load_fps: float) -> float:
         """Move one of the two bounds; the most that was offered."""
-        offered_fps = 0.0
+        looks_for_loss = self.ends_at_loss and self.above_fps is None and load_fps < self.max_fps
+        offered_fps, losses = 0.0, 0
         for _ in range(self.attempts):
             result = self.measurer.measure(self.duration_s, load_fps)
             self.trials.append(result)
@@ -165,11 +174,15 @@ class _CeilingSearch:
                 self.on_trial(result)
             if result.was_stopped:
                 return 0.0
+            offered_fps = max(offered_fps, result.offered_fps)
             if result.is_pass or (result.is_valid and not self.is_loss_ours):
                 self.kept_fps = load_fps
-                return result.offered_fps
-            offered_fps = max(offered_fps, result.offered_fps)
-        self.above_fps = load_fps
+                losses += not result.is_pass
+                self.is_device_slower = looks_for_loss and losses == LOSSES_THAT_END_THE_WAY_UP
+                if result.is_pass or self.is_device_slower or not looks_for_loss:
+                    return offered_fps
+        if self.kept_fps != load_fps:
+            self.above_fps = load_fps
         return offered_fps
 
     @property

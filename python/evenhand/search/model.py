@@ -13,6 +13,8 @@ from evenhand.units import format_count, format_duration, format_rate
 
 FULL_LENGTH_S = 60.0
 """R2544-20."""
+DEFAULT_INVALID_RETRIES = 2
+DEFAULT_PATIENCE = 8
 
 
 class Outcome(StrEnum):
@@ -56,8 +58,12 @@ class ThroughputGoal:
     binary search with loss verification). 0 is RFC 2544. Named in the result if it is not 0."""
     plain_loss_ratio: float = 1.0
     """A loss above this counts at once, whatever `loss_verifications` says: a stall of the host does not explain it."""
-    invalid_retries: int = 2
-    """How often an INVALID trial is repeated before the search ends (decision: two)."""
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    """How often an INVALID trial is repeated before its load is given up, if the tester did not offer the load."""
+    patience: int = DEFAULT_PATIENCE
+    """The same where only patience is missing: the load was offered, but a moment of the host spoiled the trial. And for the trial that
+    confirms the result: it is longer, so such a moment comes more easily, and without it the whole search is lost. Both are named in the
+    result if they are not the defaults."""
     max_trials: int = 200
     """Ends a search that does not come to an end, on a device that changes its mind."""
 
@@ -79,6 +85,9 @@ class ThroughputGoal:
             raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss ratio")
         if self.loss_verifications < 0:
             raise RequestError(f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss verification")
+        for retries, where in ((self.invalid_retries, "retries of INVALID trials"), (self.patience, "patience")):
+            if retries < 0:
+                raise RequestError(f"{retries} repetitions: must be 0 or more", where=where)
         if not 0 < self.plain_loss_ratio <= 1:
             raise RequestError(f"plain loss ratio {self.plain_loss_ratio}: must be above 0 and at most 1", where="plain loss ratio")
         if self.min_fps is not None and not 0 < self.min_fps <= self.max_fps:
@@ -105,6 +114,7 @@ class ThroughputGoal:
             "loss_verifications": self.loss_verifications,
             "plain_loss_ratio": self.plain_loss_ratio,
             "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
         }
 
 

@@ -23,7 +23,8 @@ def find_throughput(
 
     Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost too.
     If the full-length trial fails, the search goes on below it with full-length trials, since short ones have shown to
-    be too kind. INVALID trials are kept, move no bound, and are repeated `goal.invalid_retries` times. A load that stays INVALID is beyond
+    be too kind. INVALID trials are kept, move no bound, and are repeated `goal.invalid_retries` times, or `goal.patience` times if the load
+    was offered but a moment of the host spoiled the trial, and in the confirmation. A load that stays INVALID is beyond
     the tester: the search goes on below it, and ends with "tester limit" if the device lost nothing down there either.
 
     Args:
@@ -87,7 +88,7 @@ class _Search:
     def _measure_valid(self, load_fps: float, purpose: Purpose, *, is_full_length: bool) -> SearchTrial | None:
         """The trial that decides about this load, else the last INVALID one; None if there may be no more trials."""
         failed: SearchTrial | None = None
-        invalid, lossy, is_lost = 0, 0, False
+        invalid, not_offered, lossy, is_lost = 0, 0, 0, False
         while True:
             if len(self.trials) == self.goal.max_trials:
                 return None
@@ -103,7 +104,8 @@ class _Search:
                         self.bracket.note_fail(load_fps)
                 case Verdict.INVALID:
                     invalid += 1
-            is_exhausted = trial.result.was_stopped or invalid > self.goal.invalid_retries
+                    not_offered += not (trial.result.was_spoiled_by_a_moment or purpose is Purpose.CONFIRMATION)
+            is_exhausted = trial.result.was_stopped or not_offered > self.goal.invalid_retries or invalid > self.goal.patience
             if is_exhausted and failed is not None and not trial.result.was_stopped:
                 # The loss could not be verified, but it was seen in a valid trial.
                 self.bracket.note_fail(load_fps)
@@ -148,10 +150,20 @@ class _Search:
         search_s = self.goal.duration_s if self.are_short_trials_trusted else self.goal.final_duration_s
         is_confirmation_due = self.are_short_trials_trusted and not self._are_durations_equal
         final = 1 if is_confirmation_due or searching == 0 else 0
-        seconds = searching * (search_s + self.overhead_s) + final * (self.goal.final_duration_s + self.overhead_s)
         loads = sum(trial.attempt == 1 for trial in self.trials)
         trials_per_load = len(self.trials) / loads if loads else 1.0
-        return ceil((searching + final) * trials_per_load), seconds * trials_per_load
+        confirmations = self._expected_confirmations() if is_confirmation_due else trials_per_load
+        trials = searching * trials_per_load + final * confirmations
+        search_total_s = searching * (search_s + self.overhead_s) * trials_per_load
+        return ceil(trials), search_total_s + final * (self.goal.final_duration_s + self.overhead_s) * confirmations
+
+    def _expected_confirmations(self) -> float:
+        """How many trials the confirmation takes, if a trial that is longer by a factor meets the same things that much more often."""
+        invalid = sum(trial.result.verdict is Verdict.INVALID for trial in self.trials)
+        if invalid == 0:
+            return 1.0
+        valid_share: float = (1 - invalid / (len(self.trials) + 1)) ** (self.goal.final_duration_s / self.goal.duration_s)
+        return (1 - (1 - valid_share) ** (self.goal.patience + 1)) / valid_share
 
     def _tell(self, event: SearchEvent) -> None:
         if self.on_progress is not None:

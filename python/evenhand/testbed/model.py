@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from evenhand.errors import EvenhandError, RequestError
 from evenhand.plan import AddressPlan, SideName
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.workers import lay_out_workers
-from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_line_rate, parse_memory
+from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_duration, parse_line_rate, parse_memory, parse_ratio
 
 CONFIRMATION = "isolated_test_environment"
 
@@ -31,6 +32,8 @@ def _with_unit(parse: Any) -> BeforeValidator:
     return BeforeValidator(read)
 
 
+Duration = Annotated[float, _with_unit(parse_duration), Field(gt=0)]
+Ratio = Annotated[float, _with_unit(parse_ratio), Field(gt=0)]
 LineRate = Annotated[float, _with_unit(parse_line_rate)]
 Memory = Annotated[int, _with_unit(parse_memory), Field(ge=64)]
 Mac = Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$"), BeforeValidator(lambda v: v.lower() if isinstance(v, str) else v)]
@@ -69,7 +72,7 @@ class Tester(_Table):
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
     """Each gets one busy thread. Keep them free of other work."""
     receive_queues: Annotated[int, Field(ge=1, le=64)] = 1
-    """Of each side. With more than one, each has a CPU of its own, and the port spreads the frames over them."""
+    """Of each side. With more than two CPUs each of several has its own, and the port spreads the frames over them."""
     memory: Memory | None = None
     """Mebibytes; default: what the buffers take, at least 512. In the file: `"512MB"`."""
     hugepages: bool = False
@@ -83,6 +86,54 @@ class Tester(_Table):
         return self
 
 
+class TestbedDut(_Table):
+    """A DUT on this host, so that the host's doings can be told from its own. Nothing here says how it works (SEED-07)."""
+
+    cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
+    """Of this host, that the DUT runs on."""
+    ring_frames: Annotated[int, Field(ge=1, le=1 << 24)]
+    """Frames of one direction that wait without loss while the DUT does not run."""
+    threads: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = ()
+    """Ids of the DUT's threads; their waiting for a CPU counts as an absence too. One that is bound to a CPU is watched there."""
+
+    @model_validator(mode="after")
+    def _cpus_differ(self) -> TestbedDut:
+        if len(set(self.cpus)) != len(self.cpus):
+            raise ValueError(f"cpus {list(self.cpus)} names a CPU twice")
+        return self
+
+    def to_contract(self) -> dict[str, Any]:
+        threads: dict[int, list[int]] = {cpu: [] for cpu in self.cpus}
+        for thread in self.threads:
+            threads[self._cpu_of(thread)].append(thread)
+        return {"ring_frames": self.ring_frames, "cpus": [{"cpu": cpu, "threads": threads[cpu]} for cpu in self.cpus]}
+
+    def _cpu_of(self, thread: int) -> int:
+        try:
+            allowed = os.sched_getaffinity(thread)
+        except OSError:  # gone: the engine watches what is there
+            return self.cpus[0]
+        return next((cpu for cpu in self.cpus if allowed == {cpu}), self.cpus[0])
+
+
+class TestbedLimits(_Table):
+    """What a trial may show of the tester and still be valid, where this testbed justifies other limits than the defaults.
+
+    Every departure from the defaults is named with the result.
+    """
+
+    offered_tolerance: Ratio | None = None
+    overdue_after: Duration | None = None
+    """Seconds. In the file: `"5ms"`."""
+    overdue_tolerance: Ratio | None = None
+    longest_overdue: Duration | None = None
+    clock_ppm: Annotated[float, Field(gt=0, strict=False)] | None = None
+    invalid_retries: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """How often a trial of a search is repeated whose load the tester did not offer."""
+    patience: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """The same where only a moment of this host spoiled the trial, and for the trial that confirms the result."""
+
+
 class Testbed(_Table):
     """A whole set-up: two ports, and what the tester may use. Only made for a confirmed isolated environment (SEED-80)."""
 
@@ -90,6 +141,8 @@ class Testbed(_Table):
     left: TestbedPort
     right: TestbedPort
     tester: Tester
+    dut: TestbedDut | None = None
+    limits: TestbedLimits = TestbedLimits()
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Testbed:
@@ -115,6 +168,7 @@ class Testbed(_Table):
         host: dict[str, Any] = {"memory_mb": self.tester.memory or needed, "hugepages": self.tester.hugepages}
         if self.tester.extra_eal_arguments:
             host["extra_eal_arguments"] = list(self.tester.extra_eal_arguments)
+        dut = {} if self.dut is None else {"dut": self.dut.to_contract()}
         return {
             "host": host,
             "ports": ports,
@@ -122,6 +176,7 @@ class Testbed(_Table):
             "plan": plan.to_contract(),
             "frame_size": frame_size,
             "seed": seed,
+            **dut,
         }
 
 

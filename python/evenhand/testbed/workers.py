@@ -14,21 +14,23 @@ _SIDES: tuple[SideName, SideName] = ("left", "right")
 def lay_out_workers(cpus: Sequence[int], receive_queues: int = 1) -> list[dict[str, Any]]:
     """The contract's `workers` for these CPUs, the same for both directions.
 
-    One CPU is a whole tester. Two have a port each. With more, each side gets one CPU for each of its receive queues, the
-    others send one stream each; with one queue, a CPU left over takes both receivers, and frees two for sending.
+    One CPU is a whole tester. Two have a port each, with all its receive queues. With more, each side gets one CPU for each of its
+    receive queues, the others send one stream each; with one queue, a CPU left over takes both receivers, and frees two for sending.
 
     Args:
-        receive_queues: Of each side. More than one want an even number of CPUs, two more than the queues at least.
+        receive_queues: Of each side. With more than two CPUs, more than one want an even number of them, two more than the queues at least.
 
     Raises:
         ValueError: The CPUs do not suffice for `receive_queues`, or cannot be the same for both directions.
     """
+    queues = range(receive_queues)
+    if len(cpus) == 1:
+        return [_worker(cpus[0], senders=[(side, 0) for side in _SIDES], receivers=[(side, queue) for side in _SIDES for queue in queues])]
+    if len(cpus) == 2:
+        both = zip(_SIDES, cpus, strict=True)
+        return [_worker(cpu, senders=[(side, 0)], receivers=[(side, queue) for queue in queues]) for side, cpu in both]
     if receive_queues > 1:
         return _many_queues(cpus, receive_queues)
-    if len(cpus) == 1:
-        return [_worker(cpus[0], senders=[("left", 0), ("right", 0)], receivers=[("left", 0), ("right", 0)])]
-    if len(cpus) == 2:
-        return [_worker(cpu, senders=[(side, 0)], receivers=[(side, 0)]) for side, cpu in zip(_SIDES, cpus, strict=True)]
     if len(cpus) % 2:
         *sending, receiving = cpus
         return [*_senders(sending), _worker(receiving, receivers=[(side, 0) for side in _SIDES])]

@@ -14,9 +14,9 @@ from evenhand.trial.learning import (
 )
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
-from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict, join_directions
+from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict, WatchedCpu, join_directions
 from evenhand.trial.simulated import SimulatedMeasurer
-from evenhand.trial.watch import DEFAULT_WATCH_S, Watch, WatchedClock, WatchedCpu, watch
+from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock, watch
 
 __all__ = [
     "CONTRACT",
@@ -27,6 +27,7 @@ __all__ = [
     "MAX_PROOF_FRAMES",
     "RFC_WAITS",
     "SHORT_WAITS",
+    "CpuStalls",
     "Deviation",
     "DirectionResult",
     "EngineMeasurer",

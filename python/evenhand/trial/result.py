@@ -15,6 +15,11 @@ CONTRACT = 1
 """Version of contract/*.schema.json that this code reads and writes."""
 
 
+_LOAD_NOT_OFFERED = frozenset({"offered_load", "port_refused", "transmit_not_drained", "clock", "link", "stopped"})
+_MOMENTS = 0.25
+"""Share of overdue frames up to which moments may be the cause; a tester that is too slow has more."""
+
+
 class Verdict(StrEnum):
     """Of one trial. INVALID is the tester's own fault and says nothing of the DUT (R2544-39)."""
 
@@ -74,6 +79,18 @@ class ReceiverTally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedCpu:
+    """What this host did to a CPU of a DUT that lives on it, while frames were sent."""
+
+    cpu: int
+    absences: int
+    """Of half a millisecond and more."""
+    longest_us: float
+    away_us: float
+    """In all: taken by the hypervisor, or by others while a thread of the DUT was ready to run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
     """Of the frames received in time; None where there is no such frame."""
 
@@ -105,6 +122,8 @@ class DirectionResult:
     forwarding_rate_fps: float
     sender: SenderTally
     receiver: ReceiverTally
+    away_frames: int
+    """Came to a DUT on this host while its CPU was away for longer than its ring lasts."""
     latency: Latency
     lost_by_tenth: tuple[int, ...]
     first_lost: tuple[int, ...]
@@ -140,6 +159,8 @@ class TrialResult:
     missed_frames: int
     """Frames that the tester's own ports dropped during the trial, both sides."""
     clock_error_ppm: float
+    watched_cpus: tuple[WatchedCpu, ...] | None
+    """Of the DUT; None if the DUT is not on this host, or nobody said where it runs."""
     raw: Mapping[str, Any] = field(repr=False, compare=False)
     """The document as the engine wrote it, for storage."""
 
@@ -172,6 +193,13 @@ class TrialResult:
     def forwarding_rate_fps(self) -> float:
         """Sum of all directions."""
         return sum(direction.forwarding_rate_fps for direction in self.directions.values())
+
+    @property
+    def was_spoiled_by_a_moment(self) -> bool:
+        """INVALID although the tester offered the load: something short came between, and the next trial may well be valid."""
+        if self.is_valid or {reason.code for reason in self.reasons} & _LOAD_NOT_OFFERED:
+            return False
+        return all(d.sender.overdue_frames <= _MOMENTS * d.intended_frames for d in self.directions.values())
 
     @property
     def was_stopped(self) -> bool:
@@ -212,6 +240,7 @@ class TrialResult:
             deviations=tuple(Deviation(requirement=str(d["requirement"]), text=str(d["text"])) for d in document["deviations"]),
             missed_frames=sum(_missed(document["ports"][side]) for side in ("left", "right")),
             clock_error_ppm=float(document["clock"]["error_ppm"]),
+            watched_cpus=_watched_cpus(document.get("host") or {}),
             raw=document,
         )
 
@@ -243,6 +272,8 @@ def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
             gap_frames=_whole(receiver, "gap_frames"),
             ring_frames=_whole(receiver, "ring_frames"),
         ),
+        # Runs of before there was a witness of the host have none of it.
+        away_frames=_whole(document, "away_frames") if "away_frames" in document else 0,
         latency=Latency(
             count=_whole(latency, "count"),
             min_ns=_optional(latency["min_ns"]),
@@ -260,6 +291,19 @@ def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
             f"{name}: lost {document['lost_frames']} of {result.offered_frames} offered, but {result.received_frames} received"
         )
     return result
+
+
+def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
+    dut = host.get("dut")
+    if dut is None:
+        return None
+    return tuple(
+        WatchedCpu(
+            cpu=_whole(cpu, "cpu"), absences=_whole(cpu, "absences"), longest_us=float(cpu["longest_us"]),
+            away_us=float(cpu["stolen_us"]) + float(cpu["waited_us"]),
+        )
+        for cpu in dut["cpus"]
+    )  # fmt: skip
 
 
 def _check_verdict(result: TrialResult) -> None:

@@ -30,6 +30,8 @@ class SimulatedMeasurer:
     invalid_trials: Iterable[int] = ()
     """Numbers of the trials that come out INVALID."""
     invalid_probability: float = 0.0
+    is_load_offered: bool = True
+    """What spoils those trials: a moment of the host, or that the load was not offered."""
     tester_ceiling_fps: float = float("inf")
     seed: int = 0
     trials: list[TrialResult] = field(default_factory=list)
@@ -56,7 +58,8 @@ class SimulatedMeasurer:
             reasons.append({"code": "offered_load", "text": f"offered {offered} of {intended} frames"})
         elif is_hit:
             verdict = Verdict.INVALID
-            reasons.append({"code": "sender_overdue", "text": "simulated stall of the tester"})
+            code = "sender_overdue" if self.is_load_offered else "offered_load"
+            reasons.append({"code": code, "text": "simulated stall of the tester"})
         elif 1 - received / intended > self.loss_ratio_limit:
             verdict = Verdict.FAIL
             reasons.append({"code": "loss", "text": f"lost {intended - received} of {intended} frames in each direction"})
@@ -89,6 +92,7 @@ def make_direction_document(*, intended: int, offered: int, received: int, durat
         "forwarding_rate_fps": rate_fps * received / intended,
         "sender": {"overdue_frames": 0, "max_overdue_us": 1.0, "refusals": 0, "largest_burst": 1},
         "receiver": {"max_poll_gap_us": 5.0, "gap_frames": 0, "ring_frames": 2048},
+        "away_frames": 0,
         "latency": {
             "count": received,
             **dict.fromkeys(("min_ns", "max_ns", "mean_ns", "p50_ns", "p99_ns", "p999_ns"), latency_ns),
@@ -136,5 +140,6 @@ def make_trial_document(
         "phases": [{"phase": "sending", "start_s": 0, "seconds": duration_s}],
         "directions": directions,
         "ports": {"left": port, "right": port},
+        "host": {"tester": [{"cpu": 1, "stolen_us": 0.0, "waited_us": 0.0}], "dut": None},
         "clock": {"ticks_per_second": 1e9, "error_ppm": 0.0},
     }

@@ -15,7 +15,7 @@ DEFAULT_WATCH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedCpu:
+class CpuStalls:
     """How often the host took one CPU away; short moments do not count (contract/reply.schema.json says how short)."""
 
     cpu: int
@@ -45,7 +45,7 @@ class Watch:
     """One look at a host."""
 
     seconds: float
-    cpus: tuple[WatchedCpu, ...]
+    cpus: tuple[CpuStalls, ...]
     clock: WatchedClock
 
     @classmethod
@@ -77,11 +77,11 @@ def watch(session: EngineSession, *, cpus: Sequence[int], seconds: float = DEFAU
     return Watch.from_contract(session.request("watch", answer_within_s=answer_within_s, seconds=seconds, cpus=list(cpus)))
 
 
-def _cpu(document: Mapping[str, Any]) -> WatchedCpu:
+def _cpu(document: Mapping[str, Any]) -> CpuStalls:
     absences, longest_us, away_us = document["absences"], _amount(document, "longest_us"), _amount(document, "away_us")
     if absences and longest_us > away_us:
         raise ValueError(f"CPU {document['cpu']}: its longest absence of {longest_us} us is longer than all together, {away_us} us")
-    return WatchedCpu(
+    return CpuStalls(
         cpu=int(document["cpu"]), absences=int(absences), longest_us=longest_us, away_us=away_us,
         stolen_us=_amount(document, "stolen_us"),
     )  # fmt: skip

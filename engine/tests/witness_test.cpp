@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The witness of the host: what is read, what is counted as an absence, and what a real CPU shows. D5, SEED-07.
+#include <doctest/doctest.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "fault.hpp"
+#include "witness/cpu_watch.hpp"
+
+namespace witness_test {
+
+using namespace evenhand;
+using namespace std::chrono_literals;
+using witness::Absence;
+using witness::CpuRecord;
+
+namespace {
+
+constexpr double ticks_per_second = 1e9;
+constexpr pace::Ticks start = 1'000'000'000'000;
+constexpr pace::Ticks second = 1'000'000'000;
+constexpr double rate_fps = 1000;
+constexpr double ring_s = 0.05;
+
+/// One absence that was over so many milliseconds after the start, and lasted so many.
+CpuRecord away(long over_ms, double lasted_ms) {
+    constexpr double ms_per_second = 1e3;
+    constexpr long ticks_per_ms = 1'000'000;
+    return {.cpu = 0, .absences = {{.end = start + static_cast<pace::Ticks>(over_ms * ticks_per_ms), .longest_s = lasted_ms / ms_per_second}}};
+}
+
+std::uint64_t frames(const std::vector<CpuRecord>& cpus) { return witness::frames_while_away(cpus, ring_s, rate_fps, start, start + second, ticks_per_second); }
+
+int first_cpu() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) return cpu;
+    }
+    return -1;
+}
+
+/// Busy on a CPU until it goes.
+class BusyThread {
+   public:
+    explicit BusyThread(int cpu)
+        : thread_{[this, cpu] {
+              cpu_set_t set;
+              CPU_ZERO(&set);
+              CPU_SET(cpu, &set);
+              (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+              id_ = gettid();
+              while (!quits_) {}
+          }} {
+        while (id_ == 0) std::this_thread::sleep_for(1ms);
+    }
+    ~BusyThread() {
+        quits_ = true;
+        thread_.join();
+    }
+    BusyThread(const BusyThread&) = delete;
+    BusyThread& operator=(const BusyThread&) = delete;
+
+    [[nodiscard]] int id() const { return id_; }
+
+   private:
+    std::atomic<int> id_{0};
+    std::atomic<bool> quits_{false};
+    std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("frames that came while the CPU was away count if the ring cannot have held them") {
+    CHECK(frames({}) == 0);
+    CHECK(frames({away(500, 49)}) == 0);
+    CHECK(frames({away(500, 51)}) == 51);
+    CHECK(frames({away(500, 100), away(900, 20)}) == 100);
+    CHECK(frames({away(500, 100), away(900, 200)}) == 300);
+}
+
+TEST_CASE("only what of an absence lies in the sending phase counts") {
+    CHECK(frames({away(60, 100)}) == 60);
+    CHECK(frames({away(-10, 100)}) == 0);
+    CHECK(frames({away(1040, 100)}) == 60);
+    CHECK(frames({away(1200, 100)}) == 0);
+    CHECK(frames({away(1500, 2000)}) == 1000);
+}
+
+TEST_CASE("the longest absence is what was seen of it") {
+    CpuRecord record;
+    CHECK(record.longest_s() == 0);
+    record.absences = {{.longest_s = 0.02, .at_least_s = 0.019}, {.longest_s = 0.01, .at_least_s = 0.009}};
+    CHECK(record.longest_s() == 0.019);
+}
+
+TEST_CASE("the scheduler's times of a thread") {
+    const auto times = witness::read_thread_times("123456789 4711 42\n");
+    REQUIRE(times);
+    CHECK(times->ran_ns == 123456789);
+    CHECK(times->waited_ns == 4711);
+    for (const auto* const text : {"", "\n", "12", "x 1 2", "1 x 2"}) CHECK_FALSE(witness::read_thread_times(text));
+    CHECK(witness::ProcFile{"/proc/0/schedstat"}.read().empty());
+}
+
+TEST_CASE("stolen time of a CPU, and of no other") {
+    const std::string stat = "cpu  1 1 1 1 1 1 1 999 0 0\ncpu1 1 2 3 4 5 6 7 100 0 0\ncpu11 1 2 3 4 5 6 7 300 0 0\nintr 8\n";
+    const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+    CHECK(witness::read_stolen_s(stat, 1) == doctest::Approx(100 / ticks));
+    CHECK(witness::read_stolen_s(stat, 11) == doctest::Approx(300 / ticks));
+    CHECK(witness::read_stolen_s(stat, 2) == 0);
+    CHECK(witness::read_stolen_s("", 0) == 0);
+    CHECK(witness::read_stolen_s("cpu0 1 2", 0) == 0);
+}
+
+TEST_CASE("a wait for others counts, a wait for watched threads does not") {
+    constexpr std::uint64_t ms = 1'000'000;
+    witness::WaitLedger ledger{{{}, {}}};
+    CHECK(ledger.look({{}, {}}) == 0);
+    // The first ran while the second waited for it.
+    CHECK(ledger.look({{.ran_ns = 20 * ms}, {.ran_ns = 1 * ms, .waited_ns = 20 * ms}}) == doctest::Approx(0));
+    // Both waited for a stranger, the second for the first as well.
+    CHECK(ledger.look({{.ran_ns = 25 * ms, .waited_ns = 100 * ms}, {.ran_ns = 2 * ms, .waited_ns = 125 * ms}}) == doctest::Approx(0.1).epsilon(0.02));
+    CHECK(ledger.look({{.ran_ns = 25 * ms, .waited_ns = 100 * ms}, {.ran_ns = 2 * ms, .waited_ns = 125 * ms}}) == 0);
+}
+
+TEST_CASE("a wait is counted when it is over, and what others ran since it began is taken off then") {
+    constexpr std::uint64_t ms = 1'000'000;
+    witness::WaitLedger ledger{{{}, {}}};
+    // The second waits all the time, but the scheduler tells so only when it runs.
+    for (std::uint64_t ran = 8; ran <= 40; ran += 8) CHECK(ledger.look({{.ran_ns = ran * ms}, {}}) == 0);
+    CHECK(ledger.look({{.ran_ns = 40 * ms}, {.ran_ns = 1 * ms, .waited_ns = 55 * ms}}) == doctest::Approx(0.015));
+}
+
+TEST_CASE("absences that overlap are one") {
+    const auto ends_at = [](long ms, double lasted_s) {
+        return Absence{.end = start + static_cast<pace::Ticks>(ms * 1'000'000), .longest_s = lasted_s + 0.001, .at_least_s = lasted_s};
+    };
+    CHECK(witness::merge({}, ticks_per_second).empty());
+    CHECK(witness::merge({ends_at(100, 0.01), ends_at(200, 0.01)}, ticks_per_second).size() == 2);
+    const auto one = witness::merge({ends_at(110, 0.1), ends_at(100, 0.1)}, ticks_per_second);
+    REQUIRE(one.size() == 1);
+    CHECK(one[0].end == start + 110'000'000);
+    CHECK(one[0].at_least_s == doctest::Approx(0.11));
+    CHECK(one[0].longest_s == doctest::Approx(0.111));
+    CHECK(witness::merge({ends_at(50, 0.01), ends_at(70, 0.01), ends_at(100, 0.1)}, ticks_per_second).size() == 1);
+}
+
+TEST_CASE("a thread that waits for its CPU is seen") {
+    const BusyThread ours{first_cpu()};
+    const BusyThread theirs{first_cpu()};
+    witness::CpuWatch watch{static_cast<unsigned>(first_cpu()), {ours.id()}};
+    const auto begin = pace::sample_clocks();
+    watch.begin();
+    std::this_thread::sleep_for(500ms);
+    const auto record = watch.end(pace::ticks_per_second(begin, pace::sample_clocks()));
+    CHECK(record.waited_s > 0.05);
+    CHECK_FALSE(record.absences.empty());
+    CHECK(record.longest_s() <= record.waited_s + record.stolen_s);
+}
+
+TEST_CASE("threads that are gone are not watched") {
+    int gone = 0;
+    {
+        const BusyThread thread{first_cpu()};
+        gone = thread.id();
+    }
+    witness::CpuWatch watch{static_cast<unsigned>(first_cpu()), {gone}};
+    watch.begin();
+    std::this_thread::sleep_for(20ms);
+    CHECK(watch.end(ticks_per_second).waited_s == 0);
+}
+
+TEST_CASE("a CPU that is not there cannot be watched") {
+    try {
+        const witness::CpuWatch watch{100'000, {}};
+        FAIL("no fault");
+    } catch (const Fault& fault) {
+        CHECK(fault.code == FaultCode::no_cpu);
+        CHECK(fault.where == "dut.cpus");
+    }
+}
+
+}  // namespace witness_test

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "witness/absence.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace evenhand::witness {
+
+double WaitLedger::look(const std::vector<ThreadTimes>& now) {
+    constexpr double s_per_ns = 1e-9;
+    const auto ran_s = [&](std::size_t i) { return static_cast<double>(now[i].ran_ns - before_[i].ran_ns) * s_per_ns; };
+    double all_ran_s = 0;
+    for (std::size_t i = 0; i < now.size(); ++i) all_ran_s += ran_s(i);
+    double longest_s = 0;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        const double waited_s = static_cast<double>(now[i].waited_ns - before_[i].waited_ns) * s_per_ns;
+        others_ran_s_[i] += all_ran_s - ran_s(i);
+        if (ran_s(i) == 0 && waited_s == 0) continue;  // it sleeps, or waits still
+        longest_s = std::max(longest_s, waited_s - others_ran_s_[i]);
+        others_ran_s_[i] = 0;
+    }
+    before_ = now;
+    return longest_s;
+}
+
+std::vector<Absence> merge(std::vector<Absence> absences, double ticks_per_second) {
+    const auto seconds_between = [=](Ticks from, Ticks to) { return static_cast<double>(static_cast<std::int64_t>(to - from)) / ticks_per_second; };
+    std::ranges::sort(absences, {}, &Absence::end);
+    std::vector<Absence> merged;
+    for (auto absence : absences) {
+        // From the last one back: a long absence may swallow several that were seen before it was over.
+        while (!merged.empty() && seconds_between(merged.back().end, absence.end) < absence.at_least_s) {
+            const double later_s = seconds_between(merged.back().end, absence.end);
+            absence.at_least_s = std::max(absence.at_least_s, merged.back().at_least_s + later_s);
+            absence.longest_s = std::max(absence.longest_s, merged.back().longest_s + later_s);
+            merged.pop_back();
+        }
+        merged.push_back(absence);
+    }
+    return merged;
+}
+
+double CpuRecord::longest_s() const noexcept {
+    double longest = 0;
+    for (const auto& absence : absences) longest = std::max(longest, absence.at_least_s);
+    return longest;
+}
+
+std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_s, double rate_fps, Ticks start, Ticks end, double ticks_per_second) noexcept {
+    double away_s = 0;
+    for (const auto& record : cpus) {
+        for (const auto& absence : record.absences) {
+            if (absence.longest_s <= ring_s) continue;
+            const double from_s = static_cast<double>(static_cast<std::int64_t>(absence.end - start)) / ticks_per_second - absence.longest_s;
+            const double until_s = from_s + absence.longest_s;
+            const double sending_s = static_cast<double>(end - start) / ticks_per_second;
+            away_s += std::max(0.0, std::min(until_s, sending_s) - std::max(from_s, 0.0));
+        }
+    }
+    return static_cast<std::uint64_t>(std::llround(away_s * rate_fps));
+}
+
+}  // namespace evenhand::witness

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beside the stations: watches one CPU of this host by sleeping on it.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "witness/absence.hpp"
+
+namespace evenhand::witness {
+
+/// A file under /proc that is read again and again. Holds nothing if there is no such file.
+class ProcFile {
+   public:
+    explicit ProcFile(const std::string& path) noexcept;
+    ~ProcFile();
+    ProcFile(ProcFile&& other) noexcept;
+    ProcFile& operator=(ProcFile&&) = delete;
+    ProcFile(const ProcFile&) = delete;
+    ProcFile& operator=(const ProcFile&) = delete;
+
+    /// Its text now; empty if it cannot be read any more.
+    [[nodiscard]] std::string read() const;
+
+   private:
+    int descriptor_ = -1;
+};
+
+/// From the text of a thread's schedstat; nothing if that is no such text.
+[[nodiscard]] std::optional<ThreadTimes> read_thread_times(const std::string& schedstat);
+/// Time that the hypervisor took from this CPU since the start, in seconds, from the text of /proc/stat; 0 where it does not tell.
+[[nodiscard]] double read_stolen_s(const std::string& stat, unsigned cpu);
+
+/// Between begin() and end() a thread of ours sleeps on the CPU for a millisecond at a time, which costs the CPU about two thousandths.
+///
+/// Two things are seen. If the sleeper wakes late although nobody else ran in its place, nothing ran on this CPU: a hypervisor took it away.
+/// And if a watched thread was ready while neither it nor another watched thread ran, somebody else had the CPU. What the watched threads do
+/// to each other, and to the sleeper, is no absence. Without threads the sleeper stands for them: whatever makes it late is an absence.
+class CpuWatch {
+   public:
+    /// `threads`: of the DUT, on this CPU; by process or thread id. Those that end meanwhile are not watched any more.
+    /// Throws Fault{no_cpu} if this process may not use the CPU.
+    CpuWatch(unsigned cpu, std::vector<int> threads);
+    ~CpuWatch();
+    CpuWatch(const CpuWatch&) = delete;
+    CpuWatch& operator=(const CpuWatch&) = delete;
+
+    void begin();
+    /// Waits until all is known until now: some milliseconds.
+    [[nodiscard]] CpuRecord end(double ticks_per_second);
+
+   private:
+    void live(int& failure, std::condition_variable& ready);
+    void sleep_and_look();
+    void look(double late_s);
+    [[nodiscard]] std::vector<ThreadTimes> times_of_threads();
+    [[nodiscard]] double stolen_so_far() const { return read_stolen_s(stat_.read(), cpu_); }
+
+    unsigned cpu_;
+    std::vector<ProcFile> schedstats_;  // of the watched threads
+    ProcFile stat_{"/proc/stat"};
+    // Of the sleeper alone, while it is on duty.
+    std::optional<ProcFile> own_schedstat_;
+    ThreadTimes own_before_;
+    double stolen_before_s_ = 0;
+    std::vector<ThreadTimes> times_;
+    WaitLedger ledger_{{}};
+    std::vector<Absence> stolen_;
+    std::vector<Absence> waited_;
+    // Shared, under the lock.
+    std::mutex lock_;
+    std::condition_variable changed_;
+    bool is_on_duty_ = false;
+    bool quits_ = false;
+    bool is_end_wanted_ = false;
+    std::thread thread_;
+};
+
+}  // namespace evenhand::witness
