@@ -153,14 +153,22 @@ def find_ceiling(
         measurer = EngineMeasurer(session=tester.session, waits=DEMO_WAITS, limits=DEMO_LIMITS, on_event=progress.on_engine_event)
         progress.begin_single_trial("the tester's own ceiling", 5 * (pace.ceiling_s + measurer.overhead_s))
         ceiling = find_tester_ceiling(
-            measurer, max_fps=start_fps, min_fps=MIN_CEILING_FPS, duration_s=pace.ceiling_s, attempts=3, on_trial=on_trial
+            measurer,
+            max_fps=start_fps,
+            min_fps=MIN_CEILING_FPS,
+            duration_s=pace.ceiling_s,
+            attempts=3,
+            on_trial=on_trial,
+            precision=1.0,  # the first load that it keeps: the demo needs one for its router, not the last percent
         )
         if writer is not None:
             writer.finish_with("found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps})
     if ceiling.rate_fps is None:
         last = "; ".join(reason.text for reason in ceiling.trials[-1].reasons)
         raise HostError(
-            f"the tester cannot keep any load on this machine: {last}", where="demo", next_step="Give it idle CPUs, and try again."
+            f"the tester cannot keep any load on this machine: {last}",
+            where="demo",
+            next_step="Give it idle CPUs, and try again; `evenhand check` tells which CPUs are taken away, and by whom.",
         )
     return ceiling.rate_fps
 

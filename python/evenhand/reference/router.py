@@ -172,7 +172,7 @@ def reference_router(
     if len(available) < 2:
         raise HostError(
             f"{len(available)} CPU: the router and the tester need one each", where="CPUs",
-            next_step="Allow this process a second one (taskset -p shows them).",
+            next_step="Allow this process a second one; `evenhand check` shows those that it may use.",
         )  # fmt: skip
     path = find_program(ROUTER, program)
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
