@@ -49,7 +49,7 @@ struct ByHand {
     void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) const {
         for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
             const auto values = flow(first + j * stride);
-            for (std::size_t i = 0; i < values.size(); ++i) block.lanes.field[i][j] = values[i];
+            for (std::size_t i = 0; i < values.size(); ++i) block.lanes.field[i][j] = static_cast<std::uint32_t>(values[i]);
         }
     }
 };
