@@ -56,6 +56,7 @@ RunOption = Annotated[
     typer.Option("--run", metavar="FILE", help="Store the run here (must not exist). Default: VERB-DATE-TIME.evenhand in this folder."),
 ]
 NoRunOption = Annotated[bool, typer.Option("--no-run", help="Store nothing.")]
+HostNameOption = Annotated[bool, typer.Option("--host-name", help="Store the name of this host as well; without it a run does not tell.")]
 
 
 def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
@@ -69,9 +70,11 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
 
 
 @contextmanager
-def open_run(run: Path) -> Iterator[RunStore]:
+def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
     """The run's file, as long as the verb goes on. A verb that ends early says where the trials are that it has made."""
-    store = RunStore(run, command=command_line())  # refused here, a file that exists is not ours: nothing is said of trials in it
+    store = RunStore(
+        run, command=command_line(), host_name=host_name
+    )  # refused here, a file that exists is not ours: nothing is said of trials in it
     try:
         with store:
             yield store

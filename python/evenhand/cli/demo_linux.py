@@ -68,7 +68,7 @@ QUICK = DemoPace(
 )
 
 
-def linux_demo(*, quick: bool, seed: int, run: Path | None, engine: Path | None, json_output: bool) -> None:
+def linux_demo(*, quick: bool, seed: int, run: Path | None, host_name: bool, engine: Path | None, json_output: bool) -> None:
     """Throughput of the kernel's router: one address pair, then all addresses, IPv4 and IPv6."""
     pace = QUICK if quick else FULL
     # Before the lab: without an engine there is nothing to set up.
@@ -76,7 +76,7 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, engine: Path | None,
     entries: list[SuiteEntry] = []
     facts: dict[str, Any] = {}
     with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(open_run(run))
+        store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say("Demo: the Linux kernel's router in a namespace of this machine. No frame leaves it.", style="bold")
         ceiling_fps: float | None = None
@@ -104,7 +104,7 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, engine: Path | None,
                         )
                     )
     if json_output:
-        write_json(_document(entries, facts, run))
+        write_json(_document(entries, facts, run, host_name=host_name))
         return
     console = out()
     console.print(suite_table(entries))
@@ -206,11 +206,11 @@ def _closing_lines(entries: list[SuiteEntry], ceiling_fps: float | None, facts: 
     ]
 
 
-def _document(entries: list[SuiteEntry], facts: dict[str, Any], run: Path | None) -> dict[str, Any]:
+def _document(entries: list[SuiteEntry], facts: dict[str, Any], run: Path | None, *, host_name: bool) -> dict[str, Any]:
     return {
         "command": "demo",
         "dut": {"kind": "linux", "facts": facts},
-        "host": read_host_facts(),
+        "host": read_host_facts(host_name=host_name),
         "versions": read_versions(),
         "run": None if run is None else str(run),
         "searches": [entry.to_document() for entry in entries],

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from evenhand.errors import HostError, RequestError
 from evenhand.search import SearchTrial, ThroughputGoal, ThroughputResult
+from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.trial import TrialResult
 
@@ -147,11 +148,14 @@ class SearchWriter:
 class RunStore:
     """Writes one run. A context manager; a run that is not left in order keeps `finished_at` empty.
 
-    A run that failed before its first search began leaves no file.
+    A run that failed before its first search began leaves no file. Files are stored by their names, without folders.
     """
 
-    def __init__(self, path: Path, *, command: list[str], versions: Mapping[str, str] | None = None) -> None:
+    def __init__(self, path: Path, *, command: list[str], versions: Mapping[str, str] | None = None, host_name: bool = False) -> None:
         """Create the file.
+
+        Args:
+            host_name: Store the host's name too.
 
         Raises:
             RequestError: It exists already; a run is never overwritten.
@@ -169,7 +173,12 @@ class RunStore:
             with self._connection:
                 self._connection.execute(
                     "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
-                    (_now(), _to_json(command), _to_json({**read_versions(), **(versions or {})}), _to_json(read_host_facts())),
+                    (
+                        _now(),
+                        _to_json(without_folders(command)),
+                        _to_json({**read_versions(), **(versions or {})}),
+                        _to_json(read_host_facts(host_name=host_name)),
+                    ),
                 )
         except sqlite3.Error as error:
             raise HostError(f"the run cannot be stored: {error}", where=str(path), next_step="Name a file that can be written.") from error
@@ -212,7 +221,7 @@ class RunStore:
                 search_id = self._connection.execute(
                     "INSERT INTO searches (name, kind, started_at, plan, frame_size, seed, setup, goal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     # The seed is text: it has 64 bits without a sign, SQLite's integers have 63.
-                    (name, kind, _now(), _to_json(plan), frame_size, str(seed), _to_json(setup), _to_json(goal_document)),
+                    (name, kind, _now(), _to_json(plan), frame_size, str(seed), _to_json(without_folders(setup)), _to_json(goal_document)),
                 ).lastrowid
             assert search_id is not None
             yield SearchWriter(self._connection, search_id)
