@@ -63,8 +63,9 @@ def test_how_to_shows_the_example_as_it_is() -> None:
 
 def test_testbed_page_lists_every_key() -> None:
     keys = {row[0]: row for row in table_rows("docs/reference/testbed-file.md", "key")}
-    fields = {**testbed.Testbed.model_fields, **testbed.TestbedPort.model_fields, **testbed.Tester.model_fields}
-    tables = {"left", "right", "tester"}
+    parts = (testbed.Testbed, testbed.TestbedPort, testbed.Tester, testbed.TestbedDut)
+    fields = {name: field for part in parts for name, field in part.model_fields.items()}
+    tables = {"left", "right", "tester", "dut"}
     assert set(keys) == set(fields) - tables
     for name, row in keys.items():
         assert (row[2] == "required") == fields[name].is_required()

@@ -3,13 +3,14 @@
 
 from evenhand.testbed.interfaces import HostNetwork, check_device, read_host_network
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
-from evenhand.testbed.model import Testbed, TestbedPort, Tester, check_rate, make_testbed, read_testbed
+from evenhand.testbed.model import Testbed, TestbedDut, TestbedPort, Tester, check_rate, make_testbed, read_testbed
 from evenhand.testbed.workers import lay_out_workers
 
 __all__ = [
     "LEAST_MEMORY_MB",
     "HostNetwork",
     "Testbed",
+    "TestbedDut",
     "TestbedPort",
     "Tester",
     "check_device",

@@ -11,12 +11,21 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from evenhand.errors import EvenhandError, RequestError
-from evenhand.plan import AddressPlan, SideName
+from evenhand.plan import AddressPlan, SideName, make_plan
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.workers import lay_out_workers
 from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_line_rate, parse_memory
 
 CONFIRMATION = "isolated_test_environment"
+
+
+def _plan_name(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return make_plan(value).name
+    except EvenhandError as error:
+        raise ValueError(f"{error.what}. {error.next_step}") from error
 
 
 def _with_unit(parse: Any) -> BeforeValidator:
@@ -83,6 +92,13 @@ class Tester(_Table):
         return self
 
 
+class TestbedDut(_Table):
+    """What is known of the DUT before it is tested."""
+
+    plan: Annotated[str, BeforeValidator(_plan_name)] | None = None
+    """The address plan that it is set up for; None if that is not known here."""
+
+
 class Testbed(_Table):
     """A whole set-up: two ports, and what the tester may use. Only made for a confirmed isolated environment (SEED-80)."""
 
@@ -90,6 +106,7 @@ class Testbed(_Table):
     left: TestbedPort
     right: TestbedPort
     tester: Tester
+    dut: TestbedDut = TestbedDut()
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Testbed:
