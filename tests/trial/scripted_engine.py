@@ -31,6 +31,8 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
         loss_ratio_limit=request["limits"]["loss_ratio"],
     )
     raw = dict(device.measure(request["duration_s"], request["rate_fps"]).raw)
+    for direction in raw["directions"].values():
+        direction["latency"]["buckets"] = [[1000.0 + i, 1] for i in range(500)]  # a document of a real one's length
     return {**raw, "id": request["id"], "trial": request["trial"]}
 
 
@@ -95,9 +97,11 @@ def main(part: str) -> None:
             say({**next(reply for reply in faults if reply["fault"]["code"] == "not_resolved"), "id": request_id})
         elif name == "trial" and part.startswith("simulated-"):
             say(simulate(part.removeprefix("simulated-"), request))
-        elif name == "trial" and part == "stuck-trial":
-            # Goes on until its stdin ends, like the engine's own trials.
-            sys.stdin.read()
+        elif name == "trial" and part.startswith("stuck-trial-"):
+            if request["trial"] < int(part.removeprefix("stuck-trial-")):
+                say(simulate("640000", request))
+            else:
+                sys.stdin.read()  # goes on until its stdin ends, like the engine's own trials
         else:
             for reply in replies:
                 if name == "trial" and reply.get("event") == "progress":

@@ -62,7 +62,7 @@ def read_setup(text: str, plan: AddressPlan) -> Setup:
     """`lab:linux` is a lab that is up; all else is a testbed file. Its ports are checked; nothing is started.
 
     Raises:
-        RequestError, HostError: See `read_testbed` and `check_device`; or the lab is not up, or for another plan.
+        RequestError, HostError: See `read_testbed` and `check_device`; or the lab is not up; or the DUT is set up for another plan.
     """
     if text.startswith(LAB_PREFIX):
         name = text.removeprefix(LAB_PREFIX)
@@ -73,6 +73,14 @@ def read_setup(text: str, plan: AddressPlan) -> Setup:
             )
         return make_lab_setup(lab, plan)
     setup = Setup(name=text, testbed=read_testbed(Path(text)))
+    known = setup.testbed.dut.plan
+    if known not in (None, plan.name):
+        # It would not answer for the plan's addresses, and "not resolved" would not say why.
+        raise RequestError(
+            f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
+            where=f"{text}: dut.plan",
+            next_step=f"Use --plan {plan_title(known)}, or set the DUT up for {plan.title}, and name that in the file.",
+        )
     network = read_host_network()
     for side, port in setup.testbed.ports.items():
         check_device(port.device, network, where=f"{text}: {side}.device")
