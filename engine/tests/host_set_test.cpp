@@ -94,7 +94,7 @@ TEST_CASE("an address that is found is that of the host that was found") {
         auto address = set.address(*rc::gen::inRange<std::uint32_t>(0, set.size()));
         address.octets[*rc::gen::inRange<std::size_t>(0, plan::address_octets(address.version))] = *rc::gen::arbitrary<std::uint8_t>();
         const auto found = set.find(address);
-        RC_ASSERT(!found || set.address(*found) == address);
+        if (found) RC_ASSERT(set.address(*found) == address);
         // Found or not: a search through the same network by hand says the same.
         if (!found && set.size() < (tests::is_slow ? 2'000 : 70'000)) {
             for (std::uint32_t host = 0; host < set.size(); ++host) RC_ASSERT(!(set.address(host) == address));
