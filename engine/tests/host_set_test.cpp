@@ -144,6 +144,7 @@ TEST_CASE("no two hosts of a side have the same MAC, and all 30 bits vary (R4814
 TEST_CASE("the set of MACs depends on seed and side alone, so all trials have the same (R4814-08)") {
     const auto set_of = [](std::uint64_t seed, Side side) {
         std::vector<plan::MacAddress> set;
+        set.reserve(1000);
         const HostMacs macs{seed, side};
         for (std::uint32_t host = 0; host < 1000; ++host) set.push_back(macs.mac(host));
         return set;
