@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <rte_alarm.h>
+#include <rte_bus_vdev.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
@@ -103,6 +104,16 @@ void require(const PortOptions& options, int result, const std::string& what) {
     if (result < 0) refuse(options, result, what, "DPDK's own words are on stderr.");
 }
 
+/// 0 or an error number below. A software port is made by its bus, which takes arguments of any length: rte_dev_probe of DPDK 24.11 refuses
+/// more than 127 octets, and two paths are longer.
+int attach(const std::string& device) {
+    if (!device.starts_with("net_")) return rte_dev_probe(device.c_str());
+    const auto comma = std::min(device.find(','), device.size());
+    const std::string name = device.substr(0, comma);
+    const std::string arguments = comma == device.size() ? "" : device.substr(comma + 1);
+    return std::min(0, rte_vdev_init(name.c_str(), arguments.c_str()));  // above 0: no driver has this name; the caller finds no port then
+}
+
 }  // namespace
 
 DpdkPort::DpdkPort(PortOptions options, const std::function<void(std::span<std::byte>)>& fill_buffer) : options_{std::move(options)} {
@@ -122,7 +133,7 @@ void DpdkPort::probe() {
     const std::string name = options_.device.substr(0, options_.device.find(','));
     if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
         rte_errno = 0;
-        const int result = rte_dev_probe(options_.device.c_str());
+        const int result = attach(options_.device);
         if (result != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
             id_ = RTE_MAX_ETHPORTS;
             refuse(options_, result, "the device does not open", "Check the device string (DPDK's own words are on stderr).");

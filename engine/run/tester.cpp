@@ -21,8 +21,10 @@ constexpr std::array both_sides{plan::Side::left, plan::Side::right};
 
 const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" : "right"; }
 
+using QueueList = decltype(&WorkerRequest::senders);
+
 /// Queues of a side must be 0 .. n-1, each once.
-unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, std::vector<WorkerRequest::Queue> WorkerRequest::*list, const char* what) {
+unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, QueueList list, const char* what) {
     std::set<unsigned> numbers;
     for (const auto& worker : workers) {
         for (const auto& queue : worker.*list) {

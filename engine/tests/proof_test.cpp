@@ -269,10 +269,10 @@ TEST_CASE("directions, seeds beside each other and frames far apart know nothing
     const plan::FlowDraw forward{p, Direction::forward, 7};
     const plan::FlowDraw reverse{p, Direction::reverse, 7};
     const plan::FlowDraw next_seed{p, Direction::forward, 8};
-    check_sane(prove_by_hand(
-        p, enough, {[&](std::uint64_t k) {
-            return std::array<std::uint64_t, 4>{forward.draw(k).source, reverse.draw(k).source, next_seed.draw(k).source, forward.draw(k + (std::uint64_t{1} << 32U)).source};
-        }}));
+    const auto draw = [&](std::uint64_t k) {
+        return std::array<std::uint64_t, 4>{forward.draw(k).source, reverse.draw(k).source, next_seed.draw(k).source, forward.draw(k + (std::uint64_t{1} << 32U)).source};
+    };
+    check_sane(prove_by_hand(p, enough, {draw}));
 }
 
 // SEED-41, SEED-42
