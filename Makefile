@@ -10,48 +10,63 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 MESON_SETUP := meson setup $(if $(WERROR),--werror)
 # Not optimized and with few debug symbols: g++ takes minutes to optimize the sanitized JSON code.
 # Left out is what tells nothing more: a null pointer ends in AddressSanitizer all the same, and without optimizing no object size is known.
-SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args='-g1 -fno-sanitize=null,vptr,object-size' -Ddpdk=enabled
+SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args='-g1 -fno-sanitize=null,vptr,object-size' -Ddpdk=enabled -Dtests=true
 
-.PHONY: help deps build build-asan test lint format bench demo demo-linux prove docs clean
+.PHONY: help deps build build-tests build-asan test lint format bench demo demo-linux prove docs clean
 
 help:  ## list these verbs
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-deps: .venv/.deps-stamp  ## install Debian packages (with sudo if not root) and fill .venv from requirements.lock
+deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-bench  ## install now what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
 
-.venv/.deps-stamp: requirements.lock pyproject.toml tools/debian-packages.txt tools/install-dependencies
-	tools/install-dependencies
+# Each verb installs what it needs, once: groups of tools/debian-packages.txt, and for them what .venv must have.
+.venv/.deps-build: requirements.lock pyproject.toml tools/debian-packages.txt tools/install-dependencies
+	tools/install-dependencies build run
 	@touch $@
 
-build: deps build/build.ninja  ## build the engine: build/engine/evenhand-engine
+.venv/.deps-%: .venv/.deps-build requirements-dev.lock
+	tools/install-dependencies $*
+	@touch $@
+
+build: .venv/.deps-build build/build.ninja  ## build engine and router: build/engine/evenhand-engine, build/router/evenhand-router
 	@ninja -C build
 
-build/build.ninja: | deps
+build/build.ninja: | .venv/.deps-build
 	$(MESON_SETUP) build
 
-build-asan: deps build-asan/build.ninja
-	@ninja -C build-asan
+build-tests: build build/.has-tests
+	@ninja -C build cpp-tests
 
-# A debug build keeps the assertions. The engine itself is not in it, the C++ tests are.
+# Until the first `make test` the folder knows of no tests, so that building needs none of their libraries.
+build/.has-tests: | build/build.ninja .venv/.deps-test
+	meson setup --reconfigure build -Dtests=true
+	@touch $@
+
+build-asan: .venv/.deps-test build-asan/build.ninja
+	@ninja -C build-asan cpp-tests
+
+# A debug build keeps the assertions. Only the C++ tests are built in it, not the programs.
 # A folder of an older Makefile has other options: it is set up anew.
-build-asan/build.ninja: Makefile | deps
+build-asan/build.ninja: Makefile | .venv/.deps-test
 	$(MESON_SETUP) $(if $(wildcard $@),--reconfigure) build-asan $(SANITIZED)
 	@touch $@
 
 # Nothing is compiled in it: clang-tidy reads there how each file is compiled, also those that are joined elsewhere.
-build-lint/build.ninja: | deps
-	meson setup build-lint -Djoined_tests=false
+build-lint/build.ninja: Makefile | .venv/.deps-lint
+	meson setup $(if $(wildcard $@),--reconfigure) build-lint -Djoined_tests=false -Dtests=true
+	@touch $@
 
-test: build build-asan  ## run all tests: C++, C++ under sanitizers, Python
+test: build-tests build-asan  ## run all tests: C++, C++ under sanitizers, Python
 	@$(PYTHON) tools/run_tests.py
 
-lint: deps build-lint/build.ninja  ## check format, types, known mistakes, spelling, licences; `tools/lint NAME` runs one
+lint: .venv/.deps-lint build-lint/build.ninja  ## check format, types, known mistakes, spelling, licences; `tools/lint NAME` runs one
 	@tools/lint
 
-format: deps  ## format C++ and Python
+format: .venv/.deps-lint  ## format C++ and Python
 	@tools/format
 
-bench: build  ## measure the tester itself; results go to bench/results/
+bench: build .venv/.deps-bench  ## measure the tester itself; results go to bench/results/
+	@ninja -C build engine/bench/evenhand-bench-asker engine/bench/evenhand-bench-sender-parts
 	@tools/bench
 
 demo: build  ## two minutes on the reference router: what the choice of test addresses does to a result (any user)
@@ -60,10 +75,10 @@ demo: build  ## two minutes on the reference router: what the choice of test add
 demo-linux: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
 	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
 
-prove: build build-asan  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth; half an hour
+prove: build-tests build-asan  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth; half an hour
 	@tools/prove
 
-docs: deps  ## write the generated pages of docs/reference/
+docs: .venv/.deps-build  ## write the generated pages of docs/reference/
 	@tools/generate-docs
 
 clean:  ## remove what these verbs made here; Debian packages stay

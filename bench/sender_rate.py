@@ -1,59 +1,121 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast one core builds and sends: all four fields drawn, both checksums, sequence and time, into a port that drops.
 
-Beside it dpdk-testpmd txonly, whose frames are all alike. Both are measured in turn, several times, and compared as ratios.
+Beside it dpdk-testpmd txonly, whose frames are all alike, and siitperf-tp, if EVENHAND_SIITPERF names a program that takes its arguments
+and runs it. Its siitperf.conf, beside the program, must have it send IPv4 frames forward from CPU 1, all four fields pseudorandom, into a
+port of `net_null`; it can do that only if it was built to take other devices, and rates above its 14,880,952 fps. All are measured in turn,
+several times, and compared as ratios. Then the parts of the sender loop alone, which tell where the time goes.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shlex
 import statistics
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-from pieces import opened, record, spread, trial, txonly_fps
+from pieces import opened, record, spread, started, trial, txonly_fps
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.testbed.workers import lay_out_workers
+from evenhand.trial.find_engine import find_engine
 
-SECONDS = 1.0
-ROUNDS = 3
+PARTS = find_engine().parent / "bench" / "evenhand-bench-sender-parts"
+DEVICE = "net_null0,no-rx=1"
+CPU = 1
+SECONDS = 0.7
+ROUNDS = 9
+"""Many short rounds: what other programs take from the CPU then falls into some of them only."""
+PARTS_ROUNDS = 2000
+"""Of 0.3 ms for each part."""
 BEYOND_REACH_FPS = 4e8
 """More than any core builds, so that the sender always has a full burst due."""
-WORKERS = lay_out_workers([1])
+SIITPERF_FRAMES = 40_000_000
+"""Asked of siitperf-tp for one second: beyond its reach as well. It sends them all, and tells how long that took."""
+WORKERS = lay_out_workers([CPU])
 """The core polls its two receive queues as well, as in any trial."""
+
+TXONLY = "testpmd txonly"
+V4, V4_ONE, V6, V6_ONE = "gateway_v4, 65534 hosts", "gateway_v4, 1 host", "gateway_v6, 65536 hosts", "gateway_v6, 1 host"
+SIITPERF = "siitperf-tp, IPv4"
 
 
 def engine_fps(plan: AddressPlan) -> float:
-    with opened(plan, "net_null0,no-rx=1", "net_null1,no-rx=1", WORKERS) as session:
+    with opened(plan, DEVICE, "net_null1,no-rx=1", WORKERS) as session:
         return float(trial(session, BEYOND_REACH_FPS, SECONDS)["directions"]["forward"]["offered_fps"])
 
 
-def main() -> None:
-    contenders = {
-        "testpmd txonly": lambda: txonly_fps(1, "net_null0,no-rx=1", SECONDS),
-        "gateway_v4, 65534 hosts": lambda: engine_fps(gateway_v4()),
-        "gateway_v4, 1 host": lambda: engine_fps(gateway_v4(1)),
-        "gateway_v6, 65536 hosts": lambda: engine_fps(gateway_v6()),
-        "gateway_v6, 1 host": lambda: engine_fps(gateway_v6(1)),
-    }
+def siitperf_fps(command: list[str]) -> float:
+    """Frames of 64 octets: siitperf counts IPv4 frames as 20 octets longer than they are."""
+    arguments = [*command, "84", str(SIITPERF_FRAMES), "1", "100", "2", "2"]
+    process = started(arguments, cwd=Path(command[0]).resolve().parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    text, _ = process.communicate(timeout=60)
+    took = re.search(r"Forward sender's sending took ([0-9.]+) seconds", text)
+    if took is None:
+        raise SystemExit(f"{shlex.join(arguments)} did not send:\n{text}")
+    return SIITPERF_FRAMES / float(took[1])
+
+
+def parts(ip_version: int) -> dict[str, dict[str, float]]:
+    """Nanoseconds a frame, the least and the median of all rounds, of each part alone and of all together."""
+    command = [PARTS, DEVICE, str(CPU), str(ip_version), str(PARTS_ROUNDS)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    found: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def measured_in_turn(contenders: dict[str, Callable[[], float]]) -> dict[str, list[float]]:
     rates: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(ROUNDS):
         for name, measure in contenders.items():
             rates[name].append(measure())
     for name, values in rates.items():
         print(f"{name:28} {statistics.median(values) / 1e6:7.1f} Mfps   ({min(values) / 1e6:.1f} .. {max(values) / 1e6:.1f})")
+    return rates
 
-    def ratio(above: str, below: str) -> dict[str, object]:
-        # Of neighbours in time: the host's speed changes from second to second.
-        return spread([a / b for a, b in zip(rates[above], rates[below], strict=True)])
 
-    ratios = {
-        "v4 to testpmd txonly": ratio("gateway_v4, 65534 hosts", "testpmd txonly"),
-        "v6 to testpmd txonly": ratio("gateway_v6, 65536 hosts", "testpmd txonly"),
-        "v4: 65534 hosts to 1": ratio("gateway_v4, 65534 hosts", "gateway_v4, 1 host"),
-        "v6: 65536 hosts to 1": ratio("gateway_v6, 65536 hosts", "gateway_v6, 1 host"),
+def ratio(above: list[float], below: list[float]) -> dict[str, Any]:
+    """Of neighbours in time, since the host's speed changes from second to second; and of the best of each."""
+    return {**spread([a / b for a, b in zip(above, below, strict=True)]), "of_best": max(above) / max(below)}
+
+
+def main() -> None:
+    contenders = {
+        TXONLY: lambda: txonly_fps(CPU, DEVICE, SECONDS),
+        V4: lambda: engine_fps(gateway_v4()),
+        V4_ONE: lambda: engine_fps(gateway_v4(1)),
+        V6: lambda: engine_fps(gateway_v6()),
+        V6_ONE: lambda: engine_fps(gateway_v6(1)),
     }
+    pairs = {
+        "v4 to testpmd txonly": (V4, TXONLY),
+        "v6 to testpmd txonly": (V6, TXONLY),
+        "v4: 65534 hosts to 1": (V4, V4_ONE),
+        "v6: 65536 hosts to 1": (V6, V6_ONE),
+    }
+    if siitperf := shlex.split(os.environ.get("EVENHAND_SIITPERF", "")):
+        contenders[SIITPERF] = lambda: siitperf_fps(siitperf)
+        pairs["v4 to siitperf-tp"] = (V4, SIITPERF)
+    else:
+        print("without siitperf-tp: EVENHAND_SIITPERF names no program")
+    rates = measured_in_turn(contenders)
+    ratios = {name: ratio(rates[above], rates[below]) for name, (above, below) in pairs.items()}
     for name, values in ratios.items():
-        print(f"{name:28} {values['median']:.3f}          ({values['min']:.3f} .. {values['max']:.3f})")
-    record("sender_rate", {"unit": "fps", "rates": {name: spread(values) for name, values in rates.items()}, "ratios": ratios})
+        print(
+            f"{name:28} {values['median']:.3f}          ({values['min']:.3f} .. {values['max']:.3f}; of the best {values['of_best']:.3f})"
+        )
+    parts_ns = {f"v{version}": parts(version) for version in (4, 6)}
+    for version, found in parts_ns.items():
+        print(f"{version}, ns a frame (least):     " + ", ".join(f"{name} {values['least']:.2f}" for name, values in found.items()))
+    record(
+        "sender_rate",
+        {"unit": "fps", "rates": {name: spread(values) for name, values in rates.items()}, "ratios": ratios, "parts_ns": parts_ns},
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 // Errors of set-up code. Between start and stop of a trial nothing throws: it is counted there and judged afterwards.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -9,7 +10,7 @@
 
 namespace evenhand {
 
-enum class FaultCode {
+enum class FaultCode : std::uint8_t {
     bad_json,        // the line is no JSON object
     bad_request,     // a key is missing, unknown or of the wrong kind
     bad_plan,        // the address plan contradicts itself

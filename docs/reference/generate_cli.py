@@ -33,7 +33,7 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | 0 | done; loss and INVALID trials are results |
 | 1 | of `plan prove` only: the draws are suspicious |
 | 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
-| 3 | host not ready: no permission, no device, no engine, no answer from the DUT, or hosts that it does not reach |
+| 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that it does not reach, what `--require` asks for |
 | 4 | bug |
 | 130, 143 | interrupted by Ctrl-C, by SIGTERM |
 

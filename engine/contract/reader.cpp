@@ -93,6 +93,11 @@ double ObjectReader::number(std::string_view key, double least, double most, boo
 
 void ObjectReader::refuse(std::string_view key, const std::string& what, const std::string& next) const { throw Fault{FaultCode::bad_request, what, where(key), next}; }
 
+void ObjectReader::refuse_choice(std::string_view key, const std::string& chosen, const std::vector<std::string>& words, std::string_view otherwise) const {
+    const auto guess = nearest(chosen, words);
+    refuse(key, fmt::format("\"{}\" is none of {}", chosen, Json(words).dump()), guess.empty() ? std::string{otherwise} : fmt::format("Did you mean {}?", guess));
+}
+
 void ObjectReader::finish() const {
     for (const auto& [key, unused] : object_->items()) {
         if (std::ranges::find(known_, key) != known_.end()) continue;

@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fault.hpp"
@@ -39,6 +41,18 @@ class ObjectReader {
     /// A number from least (itself allowed unless `above`) to most.
     [[nodiscard]] double number(std::string_view key, double least, double most, bool above = false);
 
+    /// What one of these words stands for. `otherwise` is the next step where the text is near none of them.
+    template <class T, std::size_t N>
+    [[nodiscard]] T choice(std::string_view key, const std::array<std::pair<const char*, T>, N>& choices, std::string_view otherwise = "Use one of them.") {
+        const std::string chosen = text(key);
+        std::vector<std::string> words;
+        for (const auto& [word, value] : choices) {
+            if (chosen == word) return value;
+            words.emplace_back(word);
+        }
+        refuse_choice(key, chosen, words, otherwise);
+    }
+
     [[nodiscard]] plan::IpAddress address(std::string_view key);
     [[nodiscard]] plan::MacAddress mac(std::string_view key);
 
@@ -48,6 +62,8 @@ class ObjectReader {
     void finish() const;
 
    private:
+    [[noreturn]] void refuse_choice(std::string_view key, const std::string& chosen, const std::vector<std::string>& words, std::string_view otherwise) const;
+
     const Json* object_;
     std::string path_;
     std::vector<std::string> known_;

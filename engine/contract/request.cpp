@@ -13,18 +13,6 @@ namespace {
 constexpr std::uint64_t any_whole = std::numeric_limits<std::uint64_t>::max();
 constexpr double any_number = std::numeric_limits<double>::max();
 
-template <class T, std::size_t N>
-T choice(ObjectReader& r, std::string_view key, const std::array<std::pair<const char*, T>, N>& choices) {
-    const std::string text = r.text(key);
-    std::vector<std::string> names;
-    for (const auto& [name, value] : choices) {
-        if (text == name) return value;
-        names.emplace_back(name);
-    }
-    const auto guess = nearest(text, names);
-    r.refuse(key, fmt::format("\"{}\" is none of {}", text, Json(names).dump()), guess.empty() ? "See contract/request.schema.json." : fmt::format("Did you mean {}?", guess));
-}
-
 constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{{{"forward", plan::Direction::forward}, {"reverse", plan::Direction::reverse}}};
 constexpr std::array<std::pair<const char*, plan::Side>, 2> sides{{{"left", plan::Side::left}, {"right", plan::Side::right}}};
 constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{
@@ -49,7 +37,7 @@ std::vector<std::uint64_t> read_wholes(ObjectReader& r, std::string_view key, st
 
 std::size_t read_frame_size(ObjectReader& r) { return r.whole("frame_size", 64, frame::largest_frame_size); }
 
-plan::Mode read_mode(ObjectReader& r) { return r.has("mode") ? choice(r, "mode", modes) : plan::Mode::pseudorandom; }
+plan::Mode read_mode(ObjectReader& r) { return r.has("mode") ? r.choice("mode", modes) : plan::Mode::pseudorandom; }
 
 plan::PlanSide read_plan_side(ObjectReader r) {
     plan::PlanSide side;
@@ -122,7 +110,7 @@ std::vector<run::WorkerRequest::Queue> read_queues(ObjectReader& r, std::string_
     const Json& list = r.array(key);
     for (std::size_t i = 0; i < list.size(); ++i) {
         ObjectReader entry{list[i], fmt::format("{}[{}]", r.where(key), i)};
-        const auto side = choice(entry, "side", sides);
+        const auto side = entry.choice("side", sides);
         queues.push_back({.side = side, .number = static_cast<unsigned>(entry.whole(number, 0, frame::most_streams - 1))});
         entry.finish();
     }
@@ -133,7 +121,7 @@ std::vector<run::WorkerRequest::Queue> read_queues(ObjectReader& r, std::string_
 run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan) {
     if (!r.has("host_macs")) return run::HostMacMode::port;
     constexpr std::array<std::pair<const char*, run::HostMacMode>, 2> modes{{{"port", run::HostMacMode::port}, {"pseudorandom", run::HostMacMode::pseudorandom}}};
-    const auto mode = choice(r, "host_macs", modes);
+    const auto mode = r.choice("host_macs", modes);
     if (mode == run::HostMacMode::pseudorandom && (plan.left.gateway || plan.right.gateway)) {
         r.refuse("host_macs", "\"pseudorandom\" with a gateway: hosts behind a gateway have no MAC on the link (R4814-06)", "Use a direct form, or leave host_macs out.");
     }
@@ -203,7 +191,7 @@ std::vector<plan::Direction> read_directions(ObjectReader& r) {
         const std::string key = fmt::format("directions[{}]", i);
         const Json holder{{key, list[i]}};
         ObjectReader reader{holder, ""};
-        const auto direction = choice(reader, key, directions);
+        const auto direction = reader.choice(key, directions);
         for (const auto other : found) {
             if (other == direction) r.refuse("directions", "a direction stands twice", "Name each once.");
         }
@@ -274,7 +262,7 @@ FramesRequest read_frames(ObjectReader& r) {
     frames.plan = read_plan(r.object("plan"));
     frames.frame_size = read_frame_size(r);
     frames.seed = r.whole("seed", 0, any_whole);
-    frames.direction = choice(r, "direction", directions);
+    frames.direction = r.choice("direction", directions);
     frames.count = r.whole("count", 1, most_frames);
     if (r.has("first")) frames.first = r.whole("first", 0, frame::sequence_mask - most_frames);
     if (r.has("trial")) frames.trial = static_cast<std::uint16_t>(r.whole("trial", 0, 65535));
@@ -289,12 +277,12 @@ proof::ProofRequest read_prove(ObjectReader& r) {
     proof::ProofRequest request;
     request.plan = read_plan(r.object("plan"));
     request.seed = r.whole("seed", 0, any_whole);
-    request.direction = choice(r, "direction", directions);
+    request.direction = r.choice("direction", directions);
     request.frames = r.whole("frames", 1, proof::most_frames);
     if (r.has("first")) request.first = r.whole("first", 0, frame::sequence_mask - proof::most_frames * frame::most_streams);
     if (r.has("streams")) request.streams = static_cast<unsigned>(r.whole("streams", 1, frame::most_streams));
     if (r.has("stream")) request.stream = static_cast<unsigned>(r.whole("stream", 0, request.streams - 1));
-    if (r.has("generator")) request.generator = choice(r, "generator", generators);
+    if (r.has("generator")) request.generator = r.choice("generator", generators);
     return request;
 }
 
@@ -341,7 +329,7 @@ Request read_request(std::string_view line) {
         {"learn", [](ObjectReader& reader) -> AnyRequest { return read_learn(reader); }},
         {"watch", [](ObjectReader& reader) -> AnyRequest { return read_watch(reader); }},
     }};
-    const Read read = choice(r, "request", kinds);
+    const Read read = r.choice("request", kinds);
     request.body = read(r);
     r.finish();
     return request;

@@ -7,6 +7,7 @@
 
 #include "frame/checksum.hpp"
 #include "frame/layout.hpp"
+#include "neighbor/layout.hpp"
 
 namespace evenhand::neighbor {
 namespace {
@@ -19,20 +20,9 @@ using plan::IpVersion;
 using plan::MacAddress;
 
 constexpr std::size_t eth = frame::ethernet_octets;
-constexpr std::size_t arp_end = eth + 28;
-constexpr std::uint16_t arp_request = 1;
-constexpr std::uint16_t arp_reply = 2;
-
-constexpr std::size_t ip6_source = eth + 8;
-constexpr std::size_t ip6_destination = eth + 24;
-constexpr std::size_t icmp = eth + 40;
-constexpr std::size_t nd_target = icmp + 8;
-constexpr std::size_t nd_options = icmp + 24;
-constexpr std::uint8_t type_solicitation = 135;
-constexpr std::uint8_t type_advertisement = 136;
-constexpr std::uint8_t option_source_link = 1;
-constexpr std::uint8_t option_target_link = 2;
-constexpr std::uint8_t nd_hop_limit = 255;  // anything else has crossed a router (RFC 4861, 7.1)
+using V6 = frame::Layout<IpVersion::v6>;
+constexpr std::size_t ip6_source = V6::source;
+constexpr std::size_t ip6_destination = V6::destination;
 
 void put(std::byte* at, std::span<const std::uint8_t> octets) { std::memcpy(at, octets.data(), octets.size()); }
 
@@ -55,16 +45,15 @@ void write_ethernet(std::byte* f, const MacAddress& to, const MacAddress& from, 
 }
 
 void write_icmpv6_checksum(std::byte* f, std::size_t icmp_octets) {
-    store(f + icmp + 2, std::uint16_t{0});
+    store(f + icmp6 + 2, std::uint16_t{0});
     const std::uint64_t sum = frame::sum_octets(f + ip6_source, 32 + icmp_octets) + frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets);
-    store(f + icmp + 2, frame::udp_checksum(sum));
+    store(f + icmp6 + 2, frame::udp_checksum(sum));
 }
 
 bool is_ethertype(std::span<const std::byte> f, std::uint16_t type) { return f.size() >= eth && load<std::uint16_t>(f.data() + 12) == big(type); }
 
 bool is_arp(std::span<const std::byte> f) {
-    constexpr std::uint64_t ethernet_ipv4 = 0x0001080006040000;  // hardware 1, protocol 0x0800, lengths 6 and 4
-    return is_ethertype(f, frame::ethertype_arp) && f.size() >= arp_end && (big(load<std::uint64_t>(f.data() + eth)) & ~std::uint64_t{0xFFFF}) == ethernet_ipv4;
+    return is_ethertype(f, frame::ethertype_arp) && f.size() >= arp_end && (big(load<std::uint64_t>(f.data() + eth)) & ~std::uint64_t{0xFFFF}) == arp_head;
 }
 
 /// Options of length 0 or beyond the packet make all of it invalid (RFC 4861, 4.6).
@@ -81,15 +70,15 @@ bool are_options_whole(std::span<const std::byte> options) {
 bool is_nd(std::span<const std::byte> f, std::uint8_t type) {
     if (!is_ethertype(f, frame::ethertype_ipv6) || f.size() < nd_options) return false;
     const std::size_t icmp_octets = big(load<std::uint16_t>(f.data() + eth + 4));
-    if (f[eth + 6] != std::byte{frame::protocol_icmpv6} || f[eth + 7] != std::byte{nd_hop_limit} || f[icmp] != std::byte{type} || f[icmp + 1] != std::byte{0}) return false;
-    if (icmp_octets < nd_options - icmp || icmp + icmp_octets > f.size()) return false;
+    if (f[eth + 6] != std::byte{frame::protocol_icmpv6} || f[eth + 7] != std::byte{nd_hop_limit} || f[icmp6] != std::byte{type} || f[icmp6 + 1] != std::byte{0}) return false;
+    if (icmp_octets < nd_options - icmp6 || icmp6 + icmp_octets > f.size()) return false;
     const std::uint64_t sum = frame::sum_octets(f.data() + ip6_source, 32 + icmp_octets) + frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets);
-    return frame::fold(sum) == 0xFFFF && are_options_whole(f.subspan(nd_options, icmp + icmp_octets - nd_options));
+    return frame::fold(sum) == 0xFFFF && are_options_whole(f.subspan(nd_options, icmp6 + icmp_octets - nd_options));
 }
 
 /// The link-layer address option of this type, of a valid message.
 std::optional<MacAddress> find_option(std::span<const std::byte> f, std::uint8_t type) {
-    const std::size_t end = icmp + big(load<std::uint16_t>(f.data() + eth + 4));
+    const std::size_t end = icmp6 + big(load<std::uint16_t>(f.data() + eth + 4));
     for (std::size_t at = nd_options; at < end; at += 8 * static_cast<std::size_t>(f[at + 1])) {
         if (f[at] == std::byte{type}) return get_mac(f.data() + at + 2);
     }
@@ -106,11 +95,11 @@ std::size_t write_arp_request(std::span<std::byte> f, const Party& sender, const
     constexpr MacAddress everyone{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     std::ranges::fill(f.first(arp_octets), std::byte{0});
     write_ethernet(f.data(), everyone, sender.mac, frame::ethertype_arp);
-    store(f.data() + eth, big(std::uint64_t{0x0001080006040000} | arp_request));
-    put(f.data() + eth + 8, sender.mac);
-    put(f.data() + eth + 14, sender.ip.bytes());
-    put(f.data() + eth + 18, everyone);
-    put(f.data() + eth + 24, target.bytes());
+    store(f.data() + eth, big(arp_head | arp_request));
+    put(f.data() + arp_sender_mac, sender.mac);
+    put(f.data() + arp_sender_ip, sender.ip.bytes());
+    put(f.data() + arp_target_mac, everyone);
+    put(f.data() + arp_target_ip, target.bytes());
     return arp_octets;
 }
 
@@ -120,26 +109,27 @@ std::size_t write_neighbor_solicitation(std::span<std::byte> f, const Party& sen
     const std::array<std::uint8_t, 16> group{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, t[13], t[14], t[15]};
     write_ethernet(f.data(), {0x33, 0x33, 0xff, t[13], t[14], t[15]}, sender.mac, frame::ethertype_ipv6);
     f[eth] = std::byte{0x60};
-    store(f.data() + eth + 4, big(static_cast<std::uint16_t>(solicitation_octets - icmp)));
+    store(f.data() + eth + 4, big(static_cast<std::uint16_t>(solicitation_octets - icmp6)));
     f[eth + 6] = std::byte{frame::protocol_icmpv6};
     f[eth + 7] = std::byte{nd_hop_limit};
     put(f.data() + ip6_source, sender.ip.bytes());
     put(f.data() + ip6_destination, group);
-    f[icmp] = std::byte{type_solicitation};
+    f[icmp6] = std::byte{nd_solicitation};
     put(f.data() + nd_target, target.bytes());
     f[nd_options] = std::byte{option_source_link};
     f[nd_options + 1] = std::byte{1};
     put(f.data() + nd_options + 2, sender.mac);
-    write_icmpv6_checksum(f.data(), solicitation_octets - icmp);
+    write_icmpv6_checksum(f.data(), solicitation_octets - icmp6);
     return solicitation_octets;
 }
 
 std::optional<Question> read_question(std::span<const std::byte> f) noexcept {
     if (is_arp(f)) {
-        if (load<std::uint16_t>(f.data() + eth + 6) != big(arp_request)) return std::nullopt;
-        return Question{.asker = {.mac = get_mac(f.data() + eth + 8), .ip = get_ip(f.data() + eth + 14, IpVersion::v4)}, .target = get_ip(f.data() + eth + 24, IpVersion::v4)};
+        if (load<std::uint16_t>(f.data() + arp_operation) != big(arp_request)) return std::nullopt;
+        return Question{.asker = {.mac = get_mac(f.data() + arp_sender_mac), .ip = get_ip(f.data() + arp_sender_ip, IpVersion::v4)},
+                        .target = get_ip(f.data() + arp_target_ip, IpVersion::v4)};
     }
-    if (!is_nd(f, type_solicitation)) return std::nullopt;
+    if (!is_nd(f, nd_solicitation)) return std::nullopt;
     // Without the option (a unicast probe may leave it out) the asker is whoever sent the frame.
     return Question{.asker = {.mac = find_option(f, option_source_link).value_or(get_mac(f.data() + 6)), .ip = get_ip(f.data() + ip6_source, IpVersion::v6)},
                     .target = get_ip(f.data() + nd_target, IpVersion::v6)};
@@ -149,17 +139,14 @@ std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Qu
     std::byte* const f = room.data();
     if (question.target.version == IpVersion::v4) {
         write_ethernet(f, question.asker.mac, owner, frame::ethertype_arp);
-        store(f + eth + 6, big(arp_reply));
-        put(f + eth + 8, owner);
-        put(f + eth + 14, question.target.bytes());
-        put(f + eth + 18, question.asker.mac);
-        put(f + eth + 24, question.asker.ip.bytes());
+        store(f + arp_operation, big(arp_reply));
+        put(f + arp_sender_mac, owner);
+        put(f + arp_sender_ip, question.target.bytes());
+        put(f + arp_target_mac, question.asker.mac);
+        put(f + arp_target_ip, question.asker.ip.bytes());
         return octets;
     }
     constexpr std::size_t answer_octets = solicitation_octets;
-    constexpr unsigned router = 0x80;
-    constexpr unsigned solicited = 0x40;
-    constexpr unsigned override_cached = 0x20;
     if (room.size() < answer_octets) return 0;
     // Duplicate address detection is answered to all nodes, unsolicited (RFC 4861, 7.2.4).
     const bool detection = is_zero(question.asker.ip);
@@ -167,29 +154,29 @@ std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Qu
     write_ethernet(f, detection ? MacAddress{0x33, 0x33, 0, 0, 0, 1} : question.asker.mac, owner, frame::ethertype_ipv6);
     std::fill(f + eth, f + answer_octets, std::byte{0});
     f[eth] = std::byte{0x60};
-    store(f + eth + 4, big(static_cast<std::uint16_t>(answer_octets - icmp)));
+    store(f + eth + 4, big(static_cast<std::uint16_t>(answer_octets - icmp6)));
     f[eth + 6] = std::byte{frame::protocol_icmpv6};
     f[eth + 7] = std::byte{nd_hop_limit};
     put(f + ip6_source, question.target.bytes());
     put(f + ip6_destination, detection ? std::span<const std::uint8_t>{all_nodes} : question.asker.ip.bytes());
-    f[icmp] = std::byte{type_advertisement};
-    f[icmp + 4] = static_cast<std::byte>(override_cached | (detection ? 0U : solicited) | (is_router ? router : 0U));
+    f[icmp6] = std::byte{nd_advertisement};
+    f[nd_flags] = static_cast<std::byte>(flag_override | (detection ? 0U : flag_solicited) | (is_router ? flag_router : 0U));
     put(f + nd_target, question.target.bytes());
     f[nd_options] = std::byte{option_target_link};
     f[nd_options + 1] = std::byte{1};
     put(f + nd_options + 2, owner);
-    write_icmpv6_checksum(f, answer_octets - icmp);
+    write_icmpv6_checksum(f, answer_octets - icmp6);
     return answer_octets;
 }
 
 std::optional<Party> read_announcement(std::span<const std::byte> f) noexcept {
-    if (is_arp(f)) return Party{.mac = get_mac(f.data() + eth + 8), .ip = get_ip(f.data() + eth + 14, IpVersion::v4)};
-    if (is_nd(f, type_advertisement)) {
+    if (is_arp(f)) return Party{.mac = get_mac(f.data() + arp_sender_mac), .ip = get_ip(f.data() + arp_sender_ip, IpVersion::v4)};
+    if (is_nd(f, nd_advertisement)) {
         const auto mac = find_option(f, option_target_link);
         if (!mac) return std::nullopt;
         return Party{.mac = *mac, .ip = get_ip(f.data() + nd_target, IpVersion::v6)};
     }
-    if (is_nd(f, type_solicitation)) {
+    if (is_nd(f, nd_solicitation)) {
         const auto mac = find_option(f, option_source_link);
         if (!mac) return std::nullopt;
         return Party{.mac = *mac, .ip = get_ip(f.data() + ip6_source, IpVersion::v6)};

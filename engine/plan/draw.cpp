@@ -87,7 +87,7 @@ void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& 
         if (has_networks_) {
             for (std::size_t i = 0; i < address_fields; ++i) {
                 const NetworkSplit split = splits_[i];  // a copy, since the stores below could change *this
-                for (auto& number : block.lanes.field[i]) number = split.value(number);
+                for (auto& number : block.lanes.field[i]) number = static_cast<std::uint32_t>(split.value(number));
             }
         }
         return;

@@ -26,10 +26,10 @@ struct FlowBlock {
     static constexpr std::size_t size = DrawLanes::size;
     DrawLanes lanes;
 
-    [[nodiscard]] std::uint64_t source(std::size_t j) const noexcept { return lanes.field[0][j]; }
-    [[nodiscard]] std::uint64_t destination(std::size_t j) const noexcept { return lanes.field[1][j]; }
-    [[nodiscard]] std::uint64_t source_port(std::size_t j) const noexcept { return lanes.field[2][j]; }
-    [[nodiscard]] std::uint64_t destination_port(std::size_t j) const noexcept { return lanes.field[3][j]; }
+    [[nodiscard]] std::uint32_t source(std::size_t j) const noexcept { return lanes.field[0][j]; }
+    [[nodiscard]] std::uint32_t destination(std::size_t j) const noexcept { return lanes.field[1][j]; }
+    [[nodiscard]] std::uint32_t source_port(std::size_t j) const noexcept { return lanes.field[2][j]; }
+    [[nodiscard]] std::uint32_t destination_port(std::size_t j) const noexcept { return lanes.field[3][j]; }
 };
 
 /// The addresses of one side with networks, by a number that is drawn once: uniform below networks * hosts, it is a network and a host that

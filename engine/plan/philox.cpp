@@ -29,7 +29,7 @@ bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
         const auto drawn = philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream, 0}, key);
         for (std::size_t i = 0; i < drawn_fields; ++i) {
             const std::uint64_t product = std::uint64_t{drawn[i]} * bounds.count[i];
-            lanes.field[i][j] = bounds.first[i] + (product >> 32U);
+            lanes.field[i][j] = bounds.first[i] + static_cast<std::uint32_t>(product >> 32U);
             biased = biased || static_cast<std::uint32_t>(product) < bounds.threshold[i];
         }
     }
@@ -39,22 +39,23 @@ bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
 #if defined(__x86_64__)
 // 32-bit words stand in 64-bit elements: the vector multiplication reads the low halves only, so the rubbish that the
 // shorter operations leave in the high halves does no harm, and nothing needs to be shuffled. Several vectors go through the
-// rounds together, because one alone would wait for its multiplications.
+// rounds together, because one alone would wait for its multiplications. Vectors come in pairs, one for the frames 0, 2, 4, ... and one for
+// 1, 3, 5, ...: what is drawn is the high half of a product, so a pair becomes one vector of 32-bit numbers by a single blend.
 
 __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds,
                                                DrawLanes& lanes) noexcept {
-    constexpr std::size_t width = 4;
-    constexpr std::size_t together = 2;
+    constexpr std::size_t width = 8;  // frames of a pair
+    constexpr std::size_t pair = 2;
+    constexpr int odd = 0xAA;
     const __m256i m0 = _mm256_set1_epi64x(multiplier_0);
     const __m256i m1 = _mm256_set1_epi64x(multiplier_1);
-    const __m256i low = _mm256_set1_epi64x(0xFFFFFFFF);
+    const auto s = static_cast<long long>(stride);
+    const __m256i steps = _mm256_set_epi64x(6 * s, 4 * s, 2 * s, 0);
     __m256i biased = _mm256_setzero_si256();
-    for (std::size_t at = 0; at < DrawLanes::size; at += width * together) {
-        __m256i w[drawn_fields][together];
-        for (std::size_t v = 0; v < together; ++v) {
-            const std::uint64_t k = first + (at + v * width) * stride;
-            w[0][v] =
-                _mm256_set_epi64x(static_cast<long long>(k + 3 * stride), static_cast<long long>(k + 2 * stride), static_cast<long long>(k + stride), static_cast<long long>(k));
+    for (std::size_t at = 0; at < DrawLanes::size; at += width) {
+        __m256i w[drawn_fields][pair];
+        for (std::size_t v = 0; v < pair; ++v) {
+            w[0][v] = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(first + (at + v) * stride)), steps);
             w[1][v] = _mm256_srli_epi64(w[0][v], 32);
             w[2][v] = _mm256_set1_epi64x(stream);
             w[3][v] = _mm256_setzero_si256();
@@ -63,7 +64,7 @@ __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_
         for (int round = 0; round < rounds; ++round, round_key[0] += weyl_0, round_key[1] += weyl_1) {
             const __m256i k0 = _mm256_set1_epi64x(round_key[0]);
             const __m256i k1 = _mm256_set1_epi64x(round_key[1]);
-            for (std::size_t v = 0; v < together; ++v) {
+            for (std::size_t v = 0; v < pair; ++v) {
                 const __m256i p0 = _mm256_mul_epu32(w[0][v], m0);
                 const __m256i p1 = _mm256_mul_epu32(w[2][v], m1);
                 w[0][v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), w[1][v]), k0);
@@ -73,13 +74,15 @@ __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_
             }
         }
         for (std::size_t i = 0; i < drawn_fields; ++i) {
-            const __m256i threshold = _mm256_set1_epi64x(bounds.threshold[i]);
-            for (std::size_t v = 0; v < together; ++v) {
-                const __m256i product = _mm256_mul_epu32(w[i][v], _mm256_set1_epi64x(bounds.count[i]));
-                biased = _mm256_or_si256(biased, _mm256_cmpgt_epi64(threshold, _mm256_and_si256(product, low)));
-                _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at + v * width]),
-                                   _mm256_add_epi64(_mm256_srli_epi64(product, 32), _mm256_set1_epi64x(bounds.first[i])));
-            }
+            const __m256i count = _mm256_set1_epi64x(bounds.count[i]);
+            const __m256i threshold = _mm256_set1_epi32(static_cast<int>(bounds.threshold[i]));
+            const __m256i even_product = _mm256_mul_epu32(w[i][0], count);
+            const __m256i odd_product = _mm256_mul_epu32(w[i][1], count);
+            const __m256i high = _mm256_blend_epi32(_mm256_srli_epi64(even_product, 32), odd_product, odd);
+            const __m256i low = _mm256_blend_epi32(even_product, _mm256_slli_epi64(odd_product, 32), odd);
+            // Not biased: the greater of both is the low half itself. There is no unsigned comparison.
+            biased = _mm256_or_si256(biased, _mm256_xor_si256(_mm256_max_epu32(low, threshold), low));
+            _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at]), _mm256_add_epi32(high, _mm256_set1_epi32(static_cast<int>(bounds.first[i]))));
         }
     }
     return _mm256_testz_si256(biased, biased) == 0;
@@ -87,18 +90,18 @@ __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_
 
 __attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds,
                                                     DrawLanes& lanes) noexcept {
-    constexpr std::size_t width = 8;
-    constexpr std::size_t together = DrawLanes::size / width;
+    constexpr std::size_t width = 16;  // frames of a pair
+    constexpr std::size_t together = 2 * DrawLanes::size / width;
     constexpr int xor_of_three = 0x96;
+    constexpr __mmask16 odd = 0xAAAA;
     const __m512i m0 = _mm512_set1_epi64(multiplier_0);
     const __m512i m1 = _mm512_set1_epi64(multiplier_1);
-    const __m512i low = _mm512_set1_epi64(0xFFFFFFFF);
     const auto s = static_cast<long long>(stride);
-    const __m512i steps = _mm512_set_epi64(7 * s, 6 * s, 5 * s, 4 * s, 3 * s, 2 * s, s, 0);
-    __mmask8 biased = 0;
+    const __m512i steps = _mm512_set_epi64(14 * s, 12 * s, 10 * s, 8 * s, 6 * s, 4 * s, 2 * s, 0);
+    __mmask16 biased = 0;
     __m512i w[drawn_fields][together];
     for (std::size_t v = 0; v < together; ++v) {
-        w[0][v] = _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(first + v * width * stride)), steps);
+        w[0][v] = _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(first + (v / 2 * width + v % 2) * stride)), steps);
         w[1][v] = _mm512_srli_epi64(w[0][v], 32);
         w[2][v] = _mm512_set1_epi64(stream);
         w[3][v] = _mm512_setzero_si512();
@@ -116,11 +119,15 @@ __attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::ui
         }
     }
     for (std::size_t i = 0; i < drawn_fields; ++i) {
-        const __m512i threshold = _mm512_set1_epi64(bounds.threshold[i]);
-        for (std::size_t v = 0; v < together; ++v) {
-            const __m512i product = _mm512_mul_epu32(w[i][v], _mm512_set1_epi64(bounds.count[i]));
-            biased = static_cast<__mmask8>(biased | _mm512_cmplt_epu64_mask(_mm512_and_si512(product, low), threshold));
-            _mm512_store_si512(&lanes.field[i][v * width], _mm512_add_epi64(_mm512_srli_epi64(product, 32), _mm512_set1_epi64(bounds.first[i])));
+        const __m512i count = _mm512_set1_epi64(bounds.count[i]);
+        const __m512i threshold = _mm512_set1_epi32(static_cast<int>(bounds.threshold[i]));
+        for (std::size_t v = 0; v < together; v += 2) {
+            const __m512i even_product = _mm512_mul_epu32(w[i][v], count);
+            const __m512i odd_product = _mm512_mul_epu32(w[i][v + 1], count);
+            const __m512i high = _mm512_mask_mov_epi32(_mm512_srli_epi64(even_product, 32), odd, odd_product);
+            const __m512i low = _mm512_mask_mov_epi32(even_product, odd, _mm512_slli_epi64(odd_product, 32));
+            biased = static_cast<__mmask16>(biased | _mm512_cmplt_epu32_mask(low, threshold));
+            _mm512_store_si512(&lanes.field[i][v / 2 * width], _mm512_add_epi32(high, _mm512_set1_epi32(static_cast<int>(bounds.first[i]))));
         }
     }
     return biased != 0;

@@ -33,7 +33,7 @@ struct DrawBounds {
 /// Numbers of many counters, by field.
 struct DrawLanes {
     static constexpr std::size_t size = 32;
-    using Values = std::array<std::uint64_t, size>;
+    using Values = std::array<std::uint32_t, size>;
     alignas(64) std::array<Values, drawn_fields> field;
 };
 

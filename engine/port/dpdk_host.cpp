@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "fault.hpp"
+#include "port/runtime_folder.hpp"
 
 namespace evenhand::port {
 namespace {
@@ -99,6 +100,7 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
                     options.hugepages ? "Reserve hugepages (dpdk-hugepages.py --setup 2G), or set hugepages to false." : "Lower memory_mb; DPDK's own words are on stderr."};
     }
     started = true;
+    take_runtime_folder(rte_eal_get_runtime_dir());
 }
 
 void keep_off(const std::vector<unsigned>& cpus) {
@@ -111,7 +113,9 @@ void keep_off(const std::vector<unsigned>& cpus) {
 }
 
 void stop_dpdk() {
-    if (started) rte_eal_cleanup();
+    if (!started) return;
+    rte_eal_cleanup();
+    drop_runtime_folder();
     started = false;
 }
 

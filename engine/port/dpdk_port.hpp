@@ -30,7 +30,8 @@ struct PortOptions {
     unsigned transmit_queues = 1;
     unsigned receive_ring_frames = 2048;
     unsigned transmit_ring_frames = 2048;
-    unsigned extra_receive_buffers = 0;  // for a user that keeps frames for a while, as a router does
+    unsigned largest_transmit_octets = 0;  // of the frames that reserve() is for, without FCS; 0: as large as any
+    unsigned extra_receive_buffers = 0;    // for a user that keeps frames for a while, as a router does
     double link_timeout_s = 10;
 };
 

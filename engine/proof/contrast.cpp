@@ -8,7 +8,7 @@ constexpr std::size_t first_port_lane = 2;  // addresses stand before the ports
 
 void put(const Field& field, std::size_t j, std::uint32_t drawn, plan::FlowBlock& block) noexcept {
     const std::uint32_t value = field.range.first + (field.is_drawn() ? drawn % field.range.count : 0);
-    block.lanes.field[field.lane][j] |= std::uint64_t{value} << field.shift;
+    block.lanes.field[field.lane][j] |= value << field.shift;
 }
 
 }  // namespace

@@ -144,9 +144,8 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
         directions.emplace_back(request_.plan, direction, receive_queues(side) > 1);
         answers_before[index(side)] = answers_sent(side);
     }
-    auto result = learn_in_rounds(directions, request.rounds, [&](const LearningProgress& progress) {
-        return Round{*this, request, directions}.run(*this, request, progress, observer);
-    });
+    const auto run_round = [&](const LearningProgress& progress) { return Round{*this, request, directions}.run(*this, request, progress, observer); };
+    auto result = learn_in_rounds(directions, request.rounds, run_round);
     for (const auto& d : directions) {
         const auto side = plan::receiving_side(d.direction());
         result.sides[index(side)]->questions_answered = answers_sent(side) - answers_before[index(side)];

@@ -22,8 +22,10 @@ constexpr std::array both_sides{plan::Side::left, plan::Side::right};
 
 const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" : "right"; }
 
+using QueueList = decltype(&WorkerRequest::senders);
+
 /// Queues of a side must be 0 .. n-1, each once.
-unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, std::vector<WorkerRequest::Queue> WorkerRequest::*list, const char* what) {
+unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, QueueList list, const char* what) {
     std::set<unsigned> numbers;
     for (const auto& worker : workers) {
         for (const auto& queue : worker.*list) {
@@ -116,7 +118,8 @@ void Tester::open_port(plan::Side side) {
                                                                              .receive_queues = receive_queues_[index(side)],
                                                                              .transmit_queues = streams_[index(side)],
                                                                              .receive_ring_frames = p.receive_ring_frames,
-                                                                             .transmit_ring_frames = p.transmit_ring_frames},
+                                                                             .transmit_ring_frames = p.transmit_ring_frames,
+                                                                             .largest_transmit_octets = static_cast<unsigned>(octets)},
                                                            [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets)); });
     const auto& s = request_.plan.side(side);
     const auto own_mac = p.mac.value_or(ports_[index(side)]->mac());

@@ -92,8 +92,9 @@ class PhaseClock {
         return goes_on;
     }
     bool wait(const char* phase, double seconds) {
-        return wait(
-            phase, seconds, [] { return false; }, [](Progress&) {});
+        const auto never = [] { return false; };
+        const auto add_nothing = [](Progress&) {};
+        return wait(phase, seconds, never, add_nothing);
     }
 
    private:

@@ -22,7 +22,7 @@ void on_signal(int /*number*/) { end_wanted = 1; }
 LineChannel::LineChannel() {
     out_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    struct sigaction action {};
+    struct sigaction action = {};
     action.sa_handler = on_signal;  // without SA_RESTART: poll() returns
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);

@@ -49,7 +49,7 @@ struct ByHand {
     void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) const {
         for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
             const auto values = flow(first + j * stride);
-            for (std::size_t i = 0; i < values.size(); ++i) block.lanes.field[i][j] = values[i];
+            for (std::size_t i = 0; i < values.size(); ++i) block.lanes.field[i][j] = static_cast<std::uint32_t>(values[i]);
         }
     }
 };
@@ -269,10 +269,10 @@ TEST_CASE("directions, seeds beside each other and frames far apart know nothing
     const plan::FlowDraw forward{p, Direction::forward, 7};
     const plan::FlowDraw reverse{p, Direction::reverse, 7};
     const plan::FlowDraw next_seed{p, Direction::forward, 8};
-    check_sane(prove_by_hand(
-        p, enough, {[&](std::uint64_t k) {
-            return std::array<std::uint64_t, 4>{forward.draw(k).source, reverse.draw(k).source, next_seed.draw(k).source, forward.draw(k + (std::uint64_t{1} << 32U)).source};
-        }}));
+    const auto draw = [&](std::uint64_t k) {
+        return std::array<std::uint64_t, 4>{forward.draw(k).source, reverse.draw(k).source, next_seed.draw(k).source, forward.draw(k + (std::uint64_t{1} << 32U)).source};
+    };
+    check_sane(prove_by_hand(p, enough, {draw}));
 }
 
 // SEED-41, SEED-42

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <charconv>
 #include <limits>
@@ -86,9 +87,8 @@ ModelConfig read_model(ObjectReader r) {
     model.elements.count = r.whole("count", 1, most_elements);
     model.elements.rate_fps = r.number("rate_fps", 0, any_number, true);
     model.elements.queue_frames = r.whole("queue_frames", 1, 65536);
-    const auto hash = r.text("hash");
-    if (hash != "type1" && hash != "type2") r.refuse("hash", fmt::format("\"{}\" is none of type1, type2", hash), "type1: addresses only; type2: addresses and ports.");
-    model.spread.hash = hash == "type1" ? HashType::addresses : HashType::addresses_and_ports;
+    constexpr std::array<std::pair<const char*, HashType>, 2> hashes{{{"type1", HashType::addresses}, {"type2", HashType::addresses_and_ports}}};
+    model.spread.hash = r.choice("hash", hashes, "type1: addresses only; type2: addresses and ports.");
     if (r.has("symmetric")) model.spread.is_symmetric = r.boolean("symmetric");
     model.spread.key = read_key(r, model.spread.hash == HashType::addresses ? 32 : longest_hash_input);
     if (r.has("table")) {
@@ -208,12 +208,10 @@ RouterRequest read_router_request(std::string_view line) {
     const Json json = parse(line);
     if (!json.is_object()) throw Fault{FaultCode::bad_json, "the line is no JSON object", "", R"(Send {"request":"counters"} or {"request":"stop"}.)"};
     ObjectReader r{json, ""};
-    const auto name = r.text("request");
+    constexpr std::array<std::pair<const char*, RouterRequest>, 2> requests{{{"counters", RouterRequest::counters}, {"stop", RouterRequest::stop}}};
+    const auto request = r.choice("request", requests);
     r.finish();
-    if (name == "counters") return RouterRequest::counters;
-    if (name == "stop") return RouterRequest::stop;
-    const auto guess = contract::nearest(name, {"counters", "stop"});
-    r.refuse("request", fmt::format("\"{}\" is none of counters, stop", name), guess.empty() ? "Use one of them." : fmt::format("Did you mean {}?", guess));
+    return request;
 }
 
 std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs, int thread_id, std::string_view version, std::string_view dpdk) {

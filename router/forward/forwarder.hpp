@@ -165,8 +165,8 @@ class Forwarder {
             drop(frame, in, counters.other_mac_frames);
             return;
         }
-        if (packet.version == IpVersion::v6 && (is_link_local(packet.destination) || is_link_local(packet.source))) {
-            hand_over(frame, in, arrival);  // stays on its link (RFC 4291, 2.5.6), so it can only be for us
+        if (stays_on_link(packet)) {
+            hand_over(frame, in, arrival);  // so it can only be for us
             return;
         }
         const Route* const route =

@@ -116,8 +116,11 @@ constexpr std::size_t ipv6_octets = 40;
     }
 }
 
-/// fe80::/10 is not forwarded (RFC 4291, 2.5.6).
-[[nodiscard]] inline bool is_link_local(const std::byte* ipv6_address) noexcept { return (frame::big(frame::load<std::uint16_t>(ipv6_address)) & 0xFFC0U) == 0xFE80U; }
+/// Whether it is never forwarded, because one of its addresses is link-local (RFC 4291, 2.5.6).
+[[nodiscard]] inline bool stays_on_link(const Packet& packet) noexcept {
+    const auto is_local = [](const std::byte* address) { return plan::is_link_local(detail::octet(address), detail::octet(address + 1)); };
+    return packet.version == IpVersion::v6 && (is_local(packet.destination) || is_local(packet.source));
+}
 
 [[nodiscard]] inline plan::IpAddress read_address(const std::byte* at, IpVersion version) noexcept {
     plan::IpAddress address{.version = version};

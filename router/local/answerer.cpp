@@ -7,6 +7,7 @@
 
 #include "frame/checksum.hpp"
 #include "frame/layout.hpp"
+#include "neighbor/layout.hpp"
 #include "neighbor/messages.hpp"
 
 namespace evenhand::router {
@@ -26,30 +27,16 @@ constexpr std::size_t least_octets = 60;  // without FCS
 constexpr std::uint16_t good_sum = 0xFFFF;
 constexpr std::size_t echo_octets = 8;  // header of ICMP and ICMPv6 echo
 constexpr std::uint8_t sent_hop_limit = 64;
-constexpr std::uint8_t nd_hop_limit = 255;
-
-constexpr std::size_t arp_end = eth + 28;
-constexpr std::size_t arp_target_ip = eth + 24;
-constexpr std::uint64_t arp_head = 0x0001080006040000;  // hardware Ethernet, protocol IPv4, lengths 6 and 4, and no operation
-constexpr std::uint64_t arp_request = 1;
-constexpr std::uint64_t arp_reply = 2;
 
 constexpr std::uint8_t protocol_icmp = 1;
 constexpr std::uint8_t icmp_echo_reply = 0;
 constexpr std::uint8_t icmp_echo_request = 8;
 
-constexpr std::size_t icmp6 = V6::ip + V6::ip_octets;
-constexpr std::size_t nd_flags = icmp6 + 4;
-constexpr std::size_t nd_target = icmp6 + 8;
-constexpr std::size_t nd_options = icmp6 + 24;
-constexpr std::uint8_t flag_solicited = 0x40;
-constexpr std::uint8_t flag_override = 0x20;
+using neighbor::icmp6;
+using neighbor::nd_flags;
+using neighbor::nd_options;
 constexpr std::uint8_t icmp6_echo_request = 128;
 constexpr std::uint8_t icmp6_echo_reply = 129;
-constexpr std::uint8_t icmp6_router_solicitation = 133;
-constexpr std::uint8_t icmp6_solicitation = 135;
-constexpr std::uint8_t icmp6_advertisement = 136;
-constexpr std::uint8_t icmp6_redirect = 137;
 
 std::uint8_t octet(std::span<const std::byte> f, std::size_t at) { return static_cast<std::uint8_t>(f[at]); }
 
@@ -115,7 +102,7 @@ std::size_t LocalAnswerer::handle(unsigned interface, std::span<std::byte> room,
 }
 
 bool LocalAnswerer::owns(const Interface& on, const IpAddress& address) const noexcept {
-    if (is_link_local(address)) return on.owns(address);
+    if (plan::is_link_local(address)) return on.owns(address);
     return std::ranges::any_of(interfaces_, [&](const Interface& i) { return i.owns(address); });
 }
 
@@ -128,9 +115,9 @@ void LocalAnswerer::learn(const Interface& on, const IpAddress& neighbor, const 
 
 std::size_t LocalAnswerer::handle_arp(const Interface& on, std::span<std::byte> room, std::size_t octets, Ticks now) noexcept {
     const auto frame = std::span<const std::byte>{room}.first(octets);
-    const std::uint64_t head = octets < arp_end ? 0 : big(load<std::uint64_t>(frame.data() + eth));
-    const std::uint64_t operation = head ^ arp_head;
-    if (operation != arp_request && operation != arp_reply) {
+    const std::uint64_t head = octets < neighbor::arp_end ? 0 : big(load<std::uint64_t>(frame.data() + eth));
+    const std::uint64_t operation = head ^ neighbor::arp_head;
+    if (operation != neighbor::arp_request && operation != neighbor::arp_reply) {
         counters_.malformed.add();
         return 0;
     }
@@ -139,9 +126,9 @@ std::size_t LocalAnswerer::handle_arp(const Interface& on, std::span<std::byte> 
         counters_.malformed.add();
         return 0;
     }
-    const IpAddress target = ip_at(frame, arp_target_ip, IpVersion::v4);
+    const IpAddress target = ip_at(frame, neighbor::arp_target_ip, IpVersion::v4);
     const bool to_us = on.owns(target);
-    if (operation == arp_reply || !to_us) {
+    if (operation == neighbor::arp_reply || !to_us) {
         counters_.told.add();
         // Only a reply to this MAC can be the answer to a question of ours; a broadcast one is an announcement (RFC 5227, 3).
         learn(on, sender.ip, sender.mac, now, to_us && mac_at(frame, 0) == on.mac ? answer_evidence : gossip_evidence);
@@ -234,13 +221,13 @@ std::size_t LocalAnswerer::handle_ipv6(const Interface& on, std::span<std::byte>
     const std::size_t message_octets = icmp6 + payload_octets;
     const std::uint8_t type = octet(room, icmp6);
     if (type == icmp6_echo_request) return handle_echo_v6(on, room, message_octets);
-    const bool discovery = type >= icmp6_router_solicitation && type <= icmp6_redirect;
-    if (discovery && octet(room, V6::ip + 7) != nd_hop_limit) {
+    const bool discovery = type >= neighbor::nd_router_solicitation && type <= neighbor::nd_redirect;
+    if (discovery && octet(room, V6::ip + 7) != neighbor::nd_hop_limit) {
         counters_.bad_hop_limit.add();
         return 0;
     }
-    if (type == icmp6_solicitation) return handle_solicitation(on, room, message_octets, now);
-    if (type == icmp6_advertisement) {
+    if (type == neighbor::nd_solicitation) return handle_solicitation(on, room, message_octets, now);
+    if (type == neighbor::nd_advertisement) {
         handle_advertisement(on, std::span<const std::byte>{room}.first(message_octets), now);
         return 0;
     }
@@ -284,8 +271,8 @@ void LocalAnswerer::handle_advertisement(const Interface& on, std::span<const st
     const auto announced = neighbor::read_announcement(frame);
     // The answer to a probe may leave the MAC out (RFC 4861, 4.4). Options without a MAC in them are broken, or tell nothing here.
     const bool whole = announced ? is_station(announced->mac) : frame.size() == nd_options && frame[icmp6 + 1] == std::byte{0};
-    const bool solicited = whole && (octet(frame, nd_flags) & flag_solicited) != 0;
-    const IpAddress target = whole ? ip_at(frame, nd_target, IpVersion::v6) : IpAddress{};
+    const bool solicited = whole && (octet(frame, nd_flags) & neighbor::flag_solicited) != 0;
+    const IpAddress target = whole ? ip_at(frame, neighbor::nd_target, IpVersion::v6) : IpAddress{};
     // RFC 4861, 7.1.2
     if (!whole || !is_unicast(source) || !is_unicast(target) || (solicited && !is_unicast(destination))) {
         counters_.malformed.add();
@@ -297,7 +284,7 @@ void LocalAnswerer::handle_advertisement(const Interface& on, std::span<const st
     }
     counters_.told.add();
     if (announced) {
-        learn(on, target, announced->mac, now, {.solicited = solicited, .overrides = (octet(frame, nd_flags) & flag_override) != 0});
+        learn(on, target, announced->mac, now, {.solicited = solicited, .overrides = (octet(frame, nd_flags) & neighbor::flag_override) != 0});
     } else if (solicited) {
         neighbors_.confirm(on.number, target, now);
         counters_.learned.add();

@@ -42,8 +42,6 @@ bool is_unicast(const IpAddress& address) noexcept {
     return (address.octets[0] & 0xF0U) != multicast && !is(0xFF);
 }
 
-bool is_link_local(const IpAddress& address) noexcept { return address.version == IpVersion::v6 && address.octets[0] == 0xfe && (address.octets[1] & 0xC0U) == 0x80; }
-
 IpAddress solicited_node_group(const IpAddress& address) noexcept {
     const auto& a = address.octets;
     return {.version = IpVersion::v6, .octets = {0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, a[13], a[14], a[15]}};
@@ -54,7 +52,7 @@ bool Interface::owns(const IpAddress& address) const noexcept {
 }
 
 bool Interface::is_on_link(const IpAddress& address) const noexcept {
-    return is_link_local(address) || std::ranges::any_of(addresses, [&](const InterfaceAddress& own) {
+    return plan::is_link_local(address) || std::ranges::any_of(addresses, [&](const InterfaceAddress& own) {
                return is_in_prefix(address, own.address, own.prefix_length) && !is_broadcast(address, own.prefix_length);
            });
 }

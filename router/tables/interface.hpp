@@ -26,9 +26,6 @@ struct InterfaceAddress {
 /// An address that one host can have: not all zero, not multicast (224.0.0.0/4, ff00::/8), not 255.255.255.255.
 [[nodiscard]] bool is_unicast(const plan::IpAddress& address) noexcept;
 
-/// fe80::/10 (RFC 4291, 2.5.6). Such addresses are never routed (RFC 4291, 2.5.6), so they are in no RouteTable.
-[[nodiscard]] bool is_link_local(const plan::IpAddress& address) noexcept;
-
 /// ff02::1:ffXX:XXXX (RFC 4291, 2.7.1).
 [[nodiscard]] plan::IpAddress solicited_node_group(const plan::IpAddress& address) noexcept;
 

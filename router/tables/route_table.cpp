@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <rte_errno.h>
 #include <rte_lpm.h>
-#include <rte_lpm6.h>
 #include <rte_memory.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 
 #include "fault.hpp"
 #include "frame/layout.hpp"
+#include "port/dpdk_compat.hpp"
 
 namespace evenhand::router {
 namespace {
@@ -148,8 +148,8 @@ void RouteTable::build(IpVersion version) {
             (version == IpVersion::v4 ? default_v4_ : default_v6_) = &entry.route;
             continue;
         }
-        const int failed =
-            version == IpVersion::v4 ? rte_lpm_add(v4_.get(), host_order(entry.network), length, i) : rte_lpm6_add(v6_.get(), entry.network.octets.data(), length, i);
+        const int failed = version == IpVersion::v4 ? rte_lpm_add(v4_.get(), host_order(entry.network), length, i)
+                                                    : rte_lpm6_add(v6_.get(), port::lpm6_address(entry.network.octets.data()), length, i);
         if (failed != 0) {
             throw Fault{FaultCode::no_memory, fmt::format("DPDK did not take the route for {}: {}", to_string(entry), rte_strerror(-failed)), "routes", "Configure fewer routes."};
         }
@@ -164,7 +164,7 @@ const Route* RouteTable::find_v4(std::uint32_t destination_host_order) const noe
 
 const Route* RouteTable::find_v6(const std::byte* sixteen_octets) const noexcept {
     std::uint32_t index = 0;
-    if (v6_ && rte_lpm6_lookup(v6_.get(), reinterpret_cast<const std::uint8_t*>(sixteen_octets), &index) == 0) return route(index);
+    if (v6_ && rte_lpm6_lookup(v6_.get(), port::lpm6_address(sixteen_octets), &index) == 0) return route(index);
     return default_v6_;
 }
 

@@ -89,6 +89,13 @@ TEST_CASE("what is wrong in a configuration is named") {
     CHECK(place(with("/neighbors/static/0/mac", "x")) == "neighbors.static[0].mac");
     CHECK_THROWS_AS((void)read_config("{"), Fault);
     CHECK_THROWS_AS((void)read_config("[]"), Fault);
+    try {
+        (void)read_config(with("/elements/hash", "typ2").dump());
+        FAIL("typ2 was taken");
+    } catch (const Fault& fault) {
+        CHECK(fault.what_text == R"("typ2" is none of ["type1","type2"])");
+        CHECK(fault.next == "Did you mean type2?");
+    }
 }
 
 TEST_CASE("a request is counters or stop") {

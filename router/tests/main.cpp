@@ -37,6 +37,8 @@ int main(int argc, char** argv) {
         return 1;
     }
     const int result = doctest::Context{argc, argv}.run();
+    const std::string left_behind = rte_eal_get_runtime_dir();
     rte_eal_cleanup();
+    (void)rmdir(left_behind.c_str());
     return result;
 }

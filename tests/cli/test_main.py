@@ -80,36 +80,68 @@ def test_a_missing_engine_is_3_and_a_dead_one_is_4(evenhand: Run, engine_playing
 def test_signals_end_the_engine_and_leave_a_readable_run(
     number: signal.Signals, code: int, engine_playing: Callable[[str], Path], testbed: Path, tmp_path: Path
 ) -> None:
-    """Ctrl-C within a trial: engine ended, run kept, exit code 130."""
+    """Ctrl-C within a trial: engine ended, run kept with the trials before, exit code 130."""
     from evenhand.series import read_run
 
-    engine_playing("stuck-trial")
+    engine_playing("stuck-trial-3")
     run = tmp_path / "a.evenhand"
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from evenhand.cli.main import run; run()", "throughput", testbed, "--maximum-rate", "1Mfps", "--run", run],
+    process = _start("throughput", testbed, "--maximum-rate", "1Mfps", "--waits", "short", "--run", run)
+    said = _signal_after(process, number, run, trials=2)
+    assert process.returncode == code
+    assert f"2 trials are stored in {run}." in said
+    (search,) = read_run(run).searches
+    assert search.outcome == "stopped"
+    assert len(search.trials) == 2
+
+
+def test_a_signal_within_the_first_trial_leaves_no_run_and_says_so(
+    engine_playing: Callable[[str], Path], testbed: Path, tmp_path: Path
+) -> None:
+    """Without it, the run said to hold the trials so far, and held none."""
+    engine_playing("stuck-trial-1")
+    run = tmp_path / "a.evenhand"
+    process = _start("trial", testbed, "--rate", "1kfps", "--run", run)
+    said = _signal_after(process, signal.SIGINT, run, trials=0)
+    assert process.returncode == 130
+    assert "No trial is stored." in said
+    assert not run.exists()
+
+
+def _start(*arguments: str | Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", "from evenhand.cli.main import run; run()", *arguments],
         env={**os.environ, "PYTHONUNBUFFERED": "1"}, stderr=subprocess.PIPE, process_group=0,
     )  # fmt: skip
+
+
+def _signal_after(process: subprocess.Popen[bytes], number: signal.Signals, run: Path, *, trials: int) -> str:
+    """Wait for a search with so many trials, send the signal; what was said on stderr. No engine is left."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    while not (run.exists() and _has_search(run)):
+    while not (run.exists() and _has_search(run) and _trials(run) == trials):
         assert process.poll() is None, process.communicate()
     engines = [int(pid) for pid in children.read_text().split()]
     assert engines
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert f"The trials so far are stored in {run}." in said.decode()
     assert not any(Path(f"/proc/{pid}").exists() for pid in engines)
-    (search,) = read_run(run).searches
-    assert search.outcome == "stopped"
+    return said.decode()
+
+
+def _trials(run: Path) -> int:
+    return _count(run, "trials")
 
 
 def _has_search(run: Path) -> bool:
+    return _count(run, "searches") > 0
+
+
+def _count(run: Path, table: str) -> int:
     import sqlite3
 
     connection = sqlite3.connect(run)
     try:
-        return bool(connection.execute("SELECT count(*) FROM searches").fetchone()[0])
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     except sqlite3.Error:
-        return False
+        return 0
     finally:
         connection.close()

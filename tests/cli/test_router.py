@@ -17,6 +17,7 @@ import pytest
 from evenhand.cli.main import main
 from evenhand.errors import HostError
 from evenhand.programs import ENGINE, ROUTER, find_program
+from evenhand.reference.testbed_file import written_testbed
 
 EVENHAND = [sys.executable, "-m", "evenhand"]
 CONTRACT = Path(__file__).parents[2] / "contract"
@@ -51,33 +52,100 @@ def test_what_makes_no_router_is_refused(options: str, named: str, capsys: pytes
     assert named in capsys.readouterr().err
 
 
-@pytest.mark.wire
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
-def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_refused_and_starts_no_router(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("precious")
+    assert main(["router", "gateway-v4", "--testbed", str(file)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert main(["router", "gateway-v4", "--testbed", str(tmp_path / "none" / "mine.toml")]) == 2
+    assert file.read_text() == "precious"
+
+
+def test_files_of_others_are_neither_overwritten_nor_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    Path("reference-router.toml").write_text("precious")
+    with written_testbed(None, "ours", say=said.append) as second, written_testbed(None, "others", say=said.append) as third:
+        assert [str(second), str(third)] == ["reference-router-2.toml", "reference-router-3.toml"]
+        assert [second.read_text(), third.read_text()] == ["ours", "others"]
+        assert len(said) == 2
+        assert all("reference-router.toml is there already" in line for line in said)
+        second.write_text("ours, and a note of the user's")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["reference-router-2.toml", "reference-router.toml"]
+    assert Path("reference-router.toml").read_text() == "precious"
+    assert "has been changed" in said[-1]
+
+
+def test_a_place_that_cannot_be_written_is_a_host_error(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="cannot be written"), written_testbed(tmp_path / "gone" / "a.toml", "ours", say=print):
+        pass
+
+
+@pytest.fixture
+def programs() -> None:
     for program in (ENGINE, ROUTER):
         try:
             find_program(program)
         except HostError as error:
             pytest.skip(str(error))
-    testbed = tmp_path / "reference-router.toml"
+
+
+needs_two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
+
+
+def start_router(folder: Path, testbed: str, *options: str) -> subprocess.Popen[str]:
+    """A router in this folder; returns when its testbed file is there."""
     router = subprocess.Popen(
-        [*EVENHAND, "router", "gateway-v4", "--elements", "4", "--rate", "100kfps", "--json"], cwd=tmp_path,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [*EVENHAND, "router", "gateway-v4", *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     give_up = time.monotonic() + 60
-    while not testbed.exists():
+    while not (folder / testbed).exists():
         assert router.poll() is None, router.communicate()
         assert time.monotonic() < give_up
         time.sleep(0.05)
-    trial = subprocess.run(
-        [*EVENHAND, "trial", str(testbed), "--rate", "5kfps", "--duration", "1s", "--waits", "short", "--json"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    return router
+
+
+def trial(folder: Path, testbed: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*EVENHAND, "trial", testbed, "--rate", "5kfps", "--duration", "1s", "--waits", "short", "--json", *options],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
+
+
+def end(router: subprocess.Popen[str]) -> tuple[str, str]:
     router.send_signal(signal.SIGINT)
     printed, told = router.communicate(timeout=60)
-    assert trial.returncode == 0, trial.stderr
     assert router.returncode == 0, told
+    return printed, told
+
+
+@pytest.mark.wire
+@needs_two_cpus
+def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) -> None:
+    router = start_router(tmp_path, "reference-router.toml", "--elements", "4", "--rate", "100kfps", "--json")
+    ended = trial(tmp_path, "reference-router.toml")
+    refused = trial(tmp_path, "reference-router.toml", "--plan", "gateway-v6")
+    printed, _ = end(router)
+    assert ended.returncode == 0, ended.stderr
+    assert refused.returncode == 2
+    assert "set up for gateway-v4, not for gateway-v6" in refused.stderr
     counters = json.loads(printed)
     assert counters["left"]["received_frames"] >= 5_000
     assert len(counters["elements"]) == 4
-    assert not testbed.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.wire
+@needs_two_cpus
+def test_two_routers_in_one_folder_do_not_meet(tmp_path: Path, programs: None) -> None:
+    """The second one takes another name, and outlives the end of the first."""
+    first = start_router(tmp_path, "reference-router.toml")
+    second = start_router(tmp_path, "reference-router-2.toml")
+    end(first)
+    assert [path.name for path in tmp_path.iterdir()] == ["reference-router-2.toml"]
+    ended = trial(tmp_path, "reference-router-2.toml")
+    _, told = end(second)
+    assert ended.returncode == 0, ended.stderr
+    assert "the testbed file of this router is reference-router-2.toml" in told
+    assert list(tmp_path.iterdir()) == []

@@ -131,6 +131,21 @@ def test_a_bad_testbed_starts_no_engine(
     assert not (tmp_path / "engine-was-started").exists()
 
 
+@pytest.mark.parametrize("written", ["gateway-v4", "gateway_v4"])
+def test_a_plan_that_the_dut_is_not_set_up_for_starts_no_engine(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, written: str
+) -> None:
+    """Without it the DUT would only not answer, and nothing would say why."""
+    engine_playing("fair")
+    testbed.write_text(TESTBED + f'[dut]\nplan = "{written}"\n')
+    for line in (("throughput", testbed, "--maximum-rate", "1Mfps"), ("trial", testbed, "--rate", "1kfps"), ("learn", testbed)):
+        ended = evenhand(*line, "--plan", "gateway-v6")
+        assert ended.code == 2
+        assert "set up for gateway-v4, not for gateway-v6" in ended.err
+    assert not (tmp_path / "engine-was-started").exists()
+    assert evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short").code == 0
+
+
 def test_a_rate_above_the_line_rate_of_the_file_starts_no_engine(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:

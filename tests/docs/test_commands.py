@@ -11,19 +11,24 @@ import pytest
 
 from evenhand.cli.main import main
 from evenhand.lab import lab_status
-from tests.docs.documents import ROOT, Command, commands, matches
+from tests.docs.documents import ROOT, Command, blocks, commands, matches
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 RUN_AS_THEY_ARE = ("evenhand plan ", "evenhand lab status", "evenhand --version")
 RUN_WITHOUT_AN_ENGINE = ("evenhand predict ", "evenhand dut setup ")
 RUN_WITH_THE_ENGINE = ("evenhand trial examples/testbed-loopback.toml",)
+CHECKS_OF_THE_HOST = ("evenhand check",)
 NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",
     "evenhand throughput testbed.toml": "needs the reader's own DUT",
     "evenhand trial testbed.toml": "needs the reader's own DUT",
     "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py walks that walk",
     "evenhand learn testbed.toml": "needs the reader's own DUT",
+    "evenhand check testbed.toml": "needs the reader's own DUT",
+    "evenhand check lab:linux": "needs root: tests/wire/test_check.py does it with a lab of its own",
+    "evenhand check --looped": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py does it with one load",
+    "evenhand check --watch 60s": "takes a minute",
     "evenhand throughput lab:linux": "takes a minute",
     "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",
     "evenhand throughput reference-router.toml": "needs that router beside it: tests/cli/test_router.py makes a trial so",
@@ -41,7 +46,7 @@ def _beginning_with(*beginnings: str) -> list[Command]:
 
 def test_every_documented_command_is_accounted_for() -> None:
     """A command that nobody checks is out of date one day, and nobody knows."""
-    known = ("make ", *RUN_AS_THEY_ARE, *RUN_WITHOUT_AN_ENGINE, *RUN_WITH_THE_ENGINE, *NOT_RUN)
+    known = ("make ", *RUN_AS_THEY_ARE, *RUN_WITHOUT_AN_ENGINE, *RUN_WITH_THE_ENGINE, *CHECKS_OF_THE_HOST, *NOT_RUN)
     assert [str(command) for command in OURS if not command.words.startswith(known)] == []
 
 
@@ -84,6 +89,25 @@ def test_trial_over_a_cable_runs_without_hardware(command: Command, run: Run) ->
     ended = run(command.words)
     assert ended.returncode == 0, ended.stderr
     assert re.match(r"Trial 1: (PASS|INVALID) at [\d,]+ fps per direction for 2 s, 64 octet frames\n", ended.stdout)
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize("command", [c for c in _beginning_with(*CHECKS_OF_THE_HOST) if not c.words.startswith(tuple(NOT_RUN))], ids=str)
+def test_check_of_a_host_has_the_tables_that_the_document_shows(command: Command, run: Run) -> None:
+    """What stands in them is this host's; which checks there are, and which parts, is the same everywhere."""
+    ended = run(command.words)
+    if "--require" in command.words and ended.returncode == 3:
+        assert "--require" in ended.stderr
+    else:
+        assert ended.returncode == 0, ended.stderr
+    (shown,) = [block for block in blocks("text", document="docs/how-to/check-a-host.md") if block.text.startswith("This host")]
+    assert _first_words(ended.stdout) == _first_words(shown.text)
+
+
+def _first_words(text: str) -> list[str]:
+    """The first column of both tables."""
+    tables = text.partition("What to do")[0]
+    return [line[:11].rstrip() for line in tables.splitlines() if line[:1].strip()]
 
 
 @pytest.mark.parametrize("command", _beginning_with(*NOT_RUN), ids=str)

@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from evenhand import testbed
-from evenhand.cli import demo_linux, demo_reference
+from evenhand import host, testbed
+from evenhand.cli import ceiling, demo_linux, demo_reference
 from evenhand.predict import DeviceModel
 from evenhand.reference import ReferenceDut
 from evenhand.search import ThroughputGoal
+from evenhand.search.ceiling import DEFAULT_PRECISION
 from evenhand.series import store
 from evenhand.trial import Limits, Waits
 from evenhand.units import parse_duration
@@ -118,6 +119,18 @@ def test_validity_page_quotes_the_limits() -> None:
     assert f"Both allow {justified['overdue_tolerance'].replace('%', ' %')} of overdue frames" in text
     assert f"a loss of up to {demo_reference.PLAIN_LOSS_RATIO * 100:g} % counts when a repetition" in text
     assert f"offered load within {demo_reference.OFFERED_TOLERANCE * 100:g} % instead of {limits.offered_tolerance * 100:g} %" in text
+
+
+def test_check_page_quotes_the_limits_and_names_every_state() -> None:
+    """R2544-39: a host is called weak by the same limits that make trials INVALID."""
+    page, limits = "docs/how-to/check-a-host.md", Limits()
+    text = " ".join(read(page).split())
+    assert f"for more than {limits.overdue_tolerance * 100:g} % of the time or for {limits.longest_overdue_us / 1000:g} ms at once" in text
+    assert f"more than {limits.clock_ppm:g} ppm off CLOCK_MONOTONIC_RAW" in text
+    assert f"doubles from {ceiling.START_FPS / 1e6:g} Mfps" in text
+    assert f"found to {DEFAULT_PRECISION * 100:g} %" in text
+    assert [row[0] for row in table_rows(page, "state")] == list(host.State)
+    assert [row[0] for row in table_rows(page, "part")] == [part.label for part in host.Part]
 
 
 def test_streams_page_quotes_the_time_in_which_order_settles() -> None:
@@ -219,8 +232,8 @@ def test_dependencies_page_names_every_dependency() -> None:
     text = read("docs/explanation/dependencies.md")
     project = tomllib.loads(read("pyproject.toml"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    wanted += [line.partition("#")[0].strip() for line in read("tools/debian-packages.txt").splitlines()]
-    names = {re.split(r"[<>=~! ]", name)[0] for name in wanted} - {""}
+    packages = re.sub(r"#.*|^\[.*", "", read("tools/debian-packages.txt"), flags=re.MULTILINE)
+    names = {re.split(r"[<>=~! ]", name)[0] for name in wanted} | set(packages.replace("|", " ").split()) - {"-"}
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from lab_holder import holder
 
+from evenhand.cli.main import main
 from evenhand.errors import HostError
 from evenhand.lab import lab_down, lab_status, lab_up, limits, linux_lab, state
 from evenhand.plan import make_plan
@@ -50,6 +51,24 @@ def test_limits_go_up_by_what_the_lab_needs_and_come_back(kernel: Path) -> None:
     assert limits.read_limits(4) == KERNELS_OWN
     assert not limits.LIMITS_FILE.exists()
     limits.give_back("one")
+
+
+def test_what_is_raised_is_told_with_the_values_before_and_now(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also after a run was killed: the lab is not up, and the limits are."""
+    limits.make_room("one", 4, 1_000)
+    (kernel / "net/ipv4/neigh/default/gc_thresh1").write_text("128")  # somebody has put one back
+    expected = [
+        {"name": "net.ipv4.neigh.default.gc_thresh2", "before": 512, "now": 1_512},
+        {"name": "net.ipv4.neigh.default.gc_thresh3", "before": 1_024, "now": 2_024},
+    ]
+    assert main(["lab", "status", "linux", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"lab": "linux", "is_up": False, "changed_outside": expected}
+    assert main(["lab", "status", "linux"]) == 0
+    assert "  net.ipv4.neigh.default.gc_thresh3  before 1,024, now 2,024\n" in capsys.readouterr().out
+    limits.give_back("one")
+    assert limits.raised_limits() == []
+    assert main(["lab", "status", "linux"]) == 0
+    assert capsys.readouterr().out == "The lab linux is not up.\n"
 
 
 def test_labs_share_the_table_and_the_last_one_puts_everything_back(kernel: Path) -> None:

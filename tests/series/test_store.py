@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.errors import HostError, RequestError
 from evenhand.plan import make_plan
-from evenhand.search import ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
+from evenhand.search import SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
 from evenhand.series import RunStore, read_host_facts, read_run
 from evenhand.trial import SimulatedMeasurer
 
@@ -65,7 +65,7 @@ def test_a_run_is_one_file(tmp_path: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from evenhand.search import ThroughputGoal, TrialFinished, find_throughput
+from evenhand.search import SearchEvent, ThroughputGoal, TrialFinished, find_throughput
 from evenhand.series import RunStore
 from evenhand.trial import SimulatedMeasurer
 
@@ -78,9 +78,9 @@ with store, store.search("s", kind="throughput", plan={}, frame_size=64, seed=1,
             if event.trial.number == int(sys.argv[2]):
                 if sys.argv[3] == "within":
                     # In the middle of the next write: a transaction with a journal on disk.
-                    writer._connection.execute("PRAGMA cache_size = 1")
-                    writer._connection.execute("BEGIN IMMEDIATE")
-                    writer._connection.execute("UPDATE trials SET document = document || hex(randomblob(200000)), verdict = 'LOST'")
+                    writer._store._connection.execute("PRAGMA cache_size = 1")
+                    writer._store._connection.execute("BEGIN IMMEDIATE")
+                    writer._store._connection.execute("UPDATE trials SET document = document || hex(randomblob(200000)), verdict = 'LOST'")
                 os.kill(os.getpid(), signal.SIGKILL)
     find_throughput(SimulatedMeasurer(limit_fps=640_000), goal, on_progress=keep)
 """
@@ -103,15 +103,35 @@ def test_a_run_killed_by_sigkill_keeps_every_trial_that_ended(tmp_path: Path, tr
 
 def test_ctrl_c_is_stored_as_stopped(tmp_path: Path) -> None:
     path = tmp_path / "a.evenhand"
+
+    def interrupt(event: SearchEvent) -> None:
+        if isinstance(event, TrialFinished):
+            writer.add_trial(event.trial)
+            raise KeyboardInterrupt
+
     with (
         pytest.raises(KeyboardInterrupt),
         RunStore(path, command=[]) as store,
-        store.search("s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=GOAL),
+        store.search("s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=GOAL) as writer,
     ):
-        raise KeyboardInterrupt
+        find_throughput(SimulatedMeasurer(limit_fps=640_000), GOAL, on_progress=interrupt)
     run = read_run(path)
     assert run.finished_at is None
     assert run.searches[0].outcome == "stopped"
+    assert len(run.searches[0].trials) == store.stored_trials == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, HostError("no device")], ids=["ctrl-c", "fault"])
+def test_a_run_that_ends_before_its_first_trial_leaves_no_file(tmp_path: Path, error: type[BaseException] | BaseException) -> None:
+    """A file that is there says that there is something in it."""
+    with (
+        pytest.raises((KeyboardInterrupt, HostError)),
+        RunStore(tmp_path / "a.evenhand", command=[]) as store,
+        store.search("s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=GOAL),
+    ):
+        raise error
+    assert store.stored_trials == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:

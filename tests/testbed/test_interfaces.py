@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import EvenhandError, HostError, RequestError
-from evenhand.testbed import HostNetwork, check_device, read_host_network
+from evenhand.testbed import HostNetwork, check_device, interface_of, read_host_network
 
 NETWORK = HostNetwork(frozenset({"lo", "eth0", "lab0", "lab1"}), {"eth0": "it carries a default route"})
 
@@ -61,9 +61,16 @@ def test_a_nic_that_the_kernel_uses_for_its_default_route_is_refused(tmp_path: P
     """R6815-01: some NICs stay with the kernel while DPDK uses them."""
     (tmp_path / "0000:01:00.0" / "net" / "eth0").mkdir(parents=True)
     (tmp_path / "0000:01:00.1" / "net" / "lab0").mkdir(parents=True)
+    (tmp_path / "0000:01:00.2" / "virtio3" / "net" / "eth0").mkdir(parents=True)
     check_device("01:00.1", NETWORK, where="", pci_devices=tmp_path)
-    with pytest.raises(RequestError, match="default route"):
-        check_device("01:00.0", NETWORK, where="", pci_devices=tmp_path)
+    for device in ("01:00.0", "01:00.2"):
+        with pytest.raises(RequestError, match="default route"):
+            check_device(device, NETWORK, where="", pci_devices=tmp_path)
+
+
+def test_the_interface_of_a_software_port_is_known() -> None:
+    devices = ["net_af_xdp0,iface=lab0,start_queue=0", "net_pcap0,rx_pcap=a,tx_iface=lab1", "net_memif0,role=client", "0000:01:00.0"]
+    assert [interface_of(device) for device in devices] == ["lab0", "lab1", None, None]
 
 
 def test_the_kernel_names_its_loopback() -> None:

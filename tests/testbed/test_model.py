@@ -84,7 +84,7 @@ def test_limits_of_the_file_stand_before_the_defaults_and_behind_the_command_lin
 @pytest.mark.parametrize(
     ("table", "where", "what"),
     [
-        ("[dut]\ncpus = [0]", "dut.ring_frames", "missing"),
+        ("[dut]\ncpus = [0]", "dut", "go together"),
         ("[dut]\ncpus = [0, 0]\nring_frames = 256", "dut", "names a CPU twice"),
         ("[dut]\ncpus = [0]\nring_frames = 0", "dut.ring_frames", "greater than or equal to 1"),
         ("[limits]\noverdue_after = 5", "limits.overdue_after", "text with a unit"),
@@ -119,6 +119,8 @@ def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> N
         ("[tester]", "[testers]", "testers", "unknown key 'testers'", "Did you mean 'tester'?"),
         ("cpus = [2, 3]", "cpu = [2]", "tester.cpu", "unknown key 'cpu'", "Did you mean 'cpus'?"),
         ("isolated_test_environment", "isolated_environment", "isolated_environment", "unknown key", "isolated_test_environment"),
+        ("[tester]", '[dut]\nplan = "gateway-v5"\n[tester]', "dut.plan", "'gateway-v5': there is no plan", "Correct it there."),
+        ("[tester]", '[dut]\nplans = "gateway-v4"\n[tester]', "dut.plans", "unknown key 'plans'", "Did you mean 'plan'?"),
         ("memory", "xyzzy", "tester.xyzzy", "unknown key 'xyzzy'", "Known here: cpus"),
         ('"10Gbps"', '"10Gb"', "left.line_rate", "'10Gb' is not a line rate", ""),
         ('"10Gbps"', "10", "left.line_rate", "10: is a text with a unit", ""),

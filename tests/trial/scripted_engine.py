@@ -19,15 +19,30 @@ def say(document: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def simulate(limit_fps: float, request: dict[str, Any]) -> dict[str, Any]:
-    """A trial on a device that forwards up to `limit_fps`."""
+def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
+    """A trial on a device that forwards up to a limit, by a tester that offers up to another: `640000`, or `640000-900000`."""
     from evenhand.trial import SimulatedMeasurer
 
+    limit, _, ceiling = limits.partition("-")
     device = SimulatedMeasurer(
-        limit_fps=limit_fps, directions=tuple(request["directions"]), loss_ratio_limit=request["limits"]["loss_ratio"]
+        limit_fps=float(limit),
+        tester_ceiling_fps=float(ceiling or "inf"),
+        directions=tuple(request["directions"]),
+        loss_ratio_limit=request["limits"]["loss_ratio"],
     )
     raw = dict(device.measure(request["duration_s"], request["rate_fps"]).raw)
+    for direction in raw["directions"].values():
+        direction["latency"]["buckets"] = [[1000.0 + i, 1] for i in range(500)]  # a document of a real one's length
     return {**raw, "id": request["id"], "trial": request["trial"]}
+
+
+def watched(request: dict[str, Any]) -> dict[str, Any]:
+    """The last of the CPUs was away three times."""
+    quiet = {"absences": 0, "longest_us": 0.0, "away_us": 0.0, "stolen_us": 0.0}
+    cpus = [{"cpu": cpu, **quiet} for cpu in request["cpus"]]
+    cpus[-1] |= {"absences": 3, "longest_us": 1520.0, "away_us": 3000.0, "stolen_us": 10.0}
+    clock = {"source": "tsc", "ticks_per_second": 2596110000.0, "error_ppm_raw": 0.25, "error_ppm_monotonic": -12.5}
+    return {"id": request["id"], "response": "watch", "seconds": request["seconds"], "cpus": cpus, "clock": clock}
 
 
 def answer_of(name: str, part: str, by_response: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -73,11 +88,20 @@ def main(part: str) -> None:
             kind = part.removeprefix("fault-")
             fault = next(reply for reply in faults if reply["fault"]["kind"] == kind and reply["id"] is not None)
             say({**fault, "id": request_id})
+        elif name == "watch" and part == "no-watch":
+            fault = {"code": "bad_request", "kind": "bad_request", "what": '"watch" is none of ["about"]', "where": "request", "next": ""}
+            say({"id": request_id, "fault": fault})
+        elif name == "watch":
+            say(watched(request))
+        elif name == "resolve" and part == "no-dut":
+            say({**next(reply for reply in faults if reply["fault"]["code"] == "not_resolved"), "id": request_id})
         elif name == "trial" and part.startswith("simulated-"):
-            say(simulate(float(part.removeprefix("simulated-")), request))
-        elif name == "trial" and part == "stuck-trial":
-            # Goes on until its stdin ends, like the engine's own trials.
-            sys.stdin.read()
+            say(simulate(part.removeprefix("simulated-"), request))
+        elif name == "trial" and part.startswith("stuck-trial-"):
+            if request["trial"] < int(part.removeprefix("stuck-trial-")):
+                say(simulate("640000", request))
+            else:
+                sys.stdin.read()  # goes on until its stdin ends, like the engine's own trials
         else:
             for reply in replies:
                 if name == "trial" and reply.get("event") == "progress":

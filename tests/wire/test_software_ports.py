@@ -168,7 +168,10 @@ def test_waits_are_kept_and_short_ones_told(tmp_path: Path) -> None:
     with engine() as session:
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
         document = run_trial(
-            session, duration_s=0.2, waits={"after_routing_s": 0.1, "after_learning_s": 0.3, "residual_s": 0.2, "restabilize_s": 0.4}
+            session,
+            duration_s=0.2,
+            limits={},
+            waits={"after_routing_s": 0.1, "after_learning_s": 0.3, "residual_s": 0.2, "restabilize_s": 0.4},
         )
     assert [phase["phase"] for phase in document["phases"]] == ["routing", "learning", "sending", "residual", "restabilize"]
     # The last two end at fixed times of the loops; when the session notices is up to it, hence the room.
@@ -198,6 +201,15 @@ def test_a_device_that_does_not_exist_is_named_and_the_session_lives_on(tmp_path
         assert error.value.where == "ports.right.device"
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
         assert valid_trial(session, duration_s=0.1)["verdict"] == "PASS"
+
+
+def test_a_device_string_may_be_longer_than_dpdk_takes_in_its_call_for_any_device(tmp_path: Path) -> None:
+    """D1: rte_dev_probe of DPDK 24.11 refuses 128 octets, and the paths of two files soon have more."""
+    files = [tmp_path / f"{side}-{'x' * 100}.pcap" for side in ("left", "right")]
+    with engine() as session:
+        open_ports(session, gateway_v4(), f"net_pcap0,tx_pcap={files[0]}", f"net_pcap1,tx_pcap={files[1]}")
+        session.request("close")
+    assert all(file.exists() for file in files)
 
 
 def test_a_cpu_that_is_not_ours_is_refused() -> None:

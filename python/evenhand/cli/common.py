@@ -16,10 +16,11 @@ from typing import Annotated, Any, get_args
 import typer
 from rich.console import Console
 
-from evenhand.errors import RequestError
+from evenhand.errors import EvenhandError, RequestError
 from evenhand.plan import TOPOLOGIES, AddressPlan, Counts, Mode, make_plan, plan_title, plan_warnings
-from evenhand.series import RunStore
-from evenhand.units import parse_size
+from evenhand.report import measured_report
+from evenhand.series import RunStore, StorageError
+from evenhand.units import format_count, parse_size
 
 MAX_FRAME_SIZE = 1518
 DEFAULT_FRAME_SIZE = "64"
@@ -56,6 +57,7 @@ RunOption = Annotated[
     typer.Option("--run", metavar="FILE", help="Store the run here (must not exist). Default: VERB-DATE-TIME.evenhand in this folder."),
 ]
 NoRunOption = Annotated[bool, typer.Option("--no-run", help="Store nothing.")]
+HostNameOption = Annotated[bool, typer.Option("--host-name", help="Store the name of this host as well; without it a run does not tell.")]
 
 
 def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
@@ -69,15 +71,26 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
 
 
 @contextmanager
-def open_run(run: Path) -> Iterator[RunStore]:
-    """The run's file, as long as the verb goes on. A verb that ends early says where the trials are that it has made."""
-    store = RunStore(run, command=command_line())  # refused here, a file that exists is not ours: nothing is said of trials in it
+def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
+    """The run's file, as long as the verb goes on. A verb that ends early says where the trials are that it has made.
+
+    Where they are nowhere, because the disk is full, it shows them on stderr; stdout stays empty, as with every error.
+    """
+    # A file that exists is refused here; it is not ours, and nothing is said of trials in it.
+    store = RunStore(run, command=command_line(), host_name=host_name)
     try:
         with store:
             yield store
-    except BaseException:
-        if run.exists():  # not if nothing had begun
-            err().print(f"The trials so far are stored in {run}.", markup=False, soft_wrap=True)
+    except BaseException as error:
+        console = err()
+        if isinstance(error, StorageError):
+            for part in measured_report(store.measured):
+                console.print(part)
+        if store.stored_trials:
+            trials = "1 trial is" if store.stored_trials == 1 else f"{format_count(store.stored_trials)} trials are"
+            console.print(f"{trials} stored in {run}.", markup=False, soft_wrap=True)
+        elif not isinstance(error, EvenhandError) or store.measured:
+            console.print("No trial is stored.", markup=False)
         raise
 
 
@@ -155,13 +168,17 @@ def choose_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | N
 
 def out() -> Console:
     """stdout, for results. Without a terminal, lines are not folded."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=200, soft_wrap=True)
+    return _console(stderr=False)
 
 
 def err() -> Console:
-    """stderr, for progress and notes."""
-    return Console(stderr=True, highlight=False)
+    """stderr, for progress and notes; the same."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False)
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=200, soft_wrap=True)
 
 
 def write_json(document: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.common import DEFAULT_SEED, EngineOption, JsonOption, NoRunOption, RunOption, SeedOption, run_file
+from evenhand.cli.common import DEFAULT_SEED, EngineOption, HostNameOption, JsonOption, NoRunOption, RunOption, SeedOption, run_file
 from evenhand.cli.demo_linux import linux_demo
 from evenhand.cli.demo_reference import reference_demo
 from evenhand.errors import RequestError
@@ -44,6 +44,7 @@ def demo(
     seed: SeedOption = DEFAULT_SEED,
     run: RunOption = None,
     no_run: NoRunOption = False,
+    host_name: HostNameOption = False,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -53,11 +54,11 @@ def demo(
     if dut is DemoDut.LINUX:
         if html is not None:
             raise RequestError("the demo on the kernel's router writes no page", where="--html", next_step="Leave it out.")
-        linux_demo(quick=quick, seed=seed, run=run, engine=engine, json_output=json_output)
+        linux_demo(quick=quick, seed=seed, run=run, host_name=host_name, engine=engine, json_output=json_output)
         return
     if html is not None and not html.parent.is_dir():
         raise RequestError(
             f"{html} cannot be written: there is no folder {html.parent}", where="--html", next_step="Name a file in a folder that exists."
         )
     page = html or (None if run is None else run.with_suffix(".html"))
-    reference_demo(plan, quick=quick, seed=seed, run=run, page=page, engine=engine, json_output=json_output)
+    reference_demo(plan, quick=quick, seed=seed, run=run, page=page, host_name=host_name, engine=engine, json_output=json_output)

@@ -13,13 +13,13 @@ from evenhand.cli.setup import Setup, engine_versions, make_lab_setup, open_test
 from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import HostError
 from evenhand.lab import LinuxLab, linux_lab
-from evenhand.plan import AddressPlan, Direction, make_plan
+from evenhand.plan import AddressPlan, Direction, make_plan, plan_title
 from evenhand.progress import ProgressDisplay
 from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
-from evenhand.search import ThroughputGoal, find_tester_ceiling
+from evenhand.search import Outcome, ThroughputGoal, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import EngineMeasurer, Limits, TrialResult, Waits, find_engine
-from evenhand.units import format_ratio
+from evenhand.units import format_count, format_ratio
 
 LAB_NAME = "demo"
 DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
@@ -32,14 +32,35 @@ LOSS_VERIFICATIONS = 2
 """Stalls of the hypervisor come and go; a device at its limit loses in every trial."""
 DEMO_WAITS = Waits(after_routing_s=0.1, after_learning_s=0.2, residual_s=0.3, restabilize_s=0.2)
 MIN_CEILING_FPS = 50_000.0
-START_FPS = {1: 500_000.0}
-"""Where the look for the tester's ceiling starts, by the number of tester CPUs; with more of them the goal's maximum."""
+START_FPS = 500_000.0
+"""Where the look for the tester's ceiling starts: up from there as long as trials pass, or down."""
+MOST_FPS = 10e6
+CEILING_PRECISION = 0.2
+"""The demo needs a maximum for its router's search, not the last percent of what the tester keeps."""
+DUT_RING_FRAMES = 256
+"""Of a veth end: what a burst must fit into."""
 OVERDUE_AFTER_US = 500.0
-"""Five times the default: on a virtual machine a CPU is away for a few hundred microseconds now and then. A burst after
-half a millisecond still fits into the 256 frames of the DUT's veth ring, at up to 500 kfps per direction."""
+"""Five times the default: on a virtual machine a CPU is away for a few hundred microseconds now and then. A burst after half a millisecond
+still fits into the DUT's ring at up to 500 kfps per direction; above that, less is allowed."""
 OVERDUE_TOLERANCE = 0.05
 """Five times the default, for the same reason: catching up after a stall is never easier for the DUT than an even load."""
-DEMO_LIMITS = Limits(loss_ratio=LOSS_RATIO, overdue_after_us=OVERDUE_AFTER_US, overdue_tolerance=OVERDUE_TOLERANCE)
+
+
+def demo_limits(highest_fps: float) -> Limits:
+    """Limits of trials at up to this load: a frame may be late by what the DUT's ring holds, and by OVERDUE_AFTER_US."""
+    overdue_after_us = max(Limits().overdue_after_us, min(OVERDUE_AFTER_US, DUT_RING_FRAMES / highest_fps * 1e6))
+    return Limits(loss_ratio=LOSS_RATIO, overdue_after_us=round(overdue_after_us), overdue_tolerance=OVERDUE_TOLERANCE)
+
+
+@dataclass(frozen=True, slots=True)
+class _CeilingMeasurer:
+    """Each trial with the limits of its load."""
+
+    measurer: EngineMeasurer
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        self.measurer.limits = demo_limits(rate_fps)
+        return self.measurer.measure(duration_s, rate_fps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +89,7 @@ QUICK = DemoPace(
 )
 
 
-def linux_demo(*, quick: bool, seed: int, run: Path | None, engine: Path | None, json_output: bool) -> None:
+def linux_demo(*, quick: bool, seed: int, run: Path | None, host_name: bool, engine: Path | None, json_output: bool) -> None:
     """Throughput of the kernel's router: one address pair, then all addresses, IPv4 and IPv6."""
     pace = QUICK if quick else FULL
     # Before the lab: without an engine there is nothing to set up.
@@ -76,40 +97,36 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, engine: Path | None,
     entries: list[SuiteEntry] = []
     facts: dict[str, Any] = {}
     with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(open_run(run))
+        store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say("Demo: the Linux kernel's router in a namespace of this machine. No frame leaves it.", style="bold")
-        ceiling_fps: float | None = None
+        ceilings: dict[str, float] = {}
         for index, name in enumerate(PLANS):
             everything = make_plan(name)
             with linux_lab(everything, name=LAB_NAME) as lab:
                 facts[name] = lab.facts()
                 setup = make_lab_setup(lab, everything)
                 progress.later_s = pace.expected_search_s * 2 * (len(PLANS) - index)
-                # IPv6 frames are larger: its ceiling is hardly higher, and one step of the ladder covers that.
-                start_fps = START_FPS.get(len(lab.tester_cpus), pace.goal.max_fps)
-                if ceiling_fps is not None:
-                    start_fps = float(int(min(start_fps, ceiling_fps * 1.25)))
-                ceiling_fps = find_ceiling(
-                    setup, everything, start_fps=start_fps, pace=pace, seed=seed, engine=engine,
-                    store=store, progress=progress,
-                )  # fmt: skip
+                # The ceiling of the plan before is near: one step up or down finds it.
+                start_fps = max(ceilings.values(), default=START_FPS)
+                ceilings[name] = find_ceiling(
+                    setup, everything, start_fps=start_fps, pace=pace, seed=seed, engine=engine, store=store, progress=progress
+                )
                 for plan in (make_plan(name, 1), everything):
                     done = len(entries) + 1
                     progress.later_s = pace.expected_search_s * (2 * len(PLANS) - done)
                     progress.say(f"{plan.title}, {_hosts(plan)}, {plan.smallest_frame_size} octet frames:", style="bold")
-                    entries.append(
-                        _measure(
-                            setup, plan, lab, seed=seed, pace=pace, ceiling_fps=ceiling_fps, engine=engine, store=store, progress=progress
-                        )
+                    entry = _measure(
+                        setup, plan, lab, seed=seed, pace=pace, ceiling_fps=ceilings[name], engine=engine, store=store, progress=progress
                     )
+                    entries.append(entry)
     if json_output:
-        write_json(_document(entries, facts, run))
+        write_json(_document(entries, facts, ceilings, run, host_name=host_name))
         return
     console = out()
     console.print(suite_table(entries))
     console.print()
-    for line in _closing_lines(entries, ceiling_fps, facts):
+    for line in closing_lines(entries, ceilings, facts):
         console.print(line, markup=False)
     if run is not None:
         console.print(f"Stored in {run}.", markup=False)
@@ -134,7 +151,7 @@ def find_ceiling(
         writer = None
         if store is not None:
             store.add_versions(engine_versions(tester.session))
-            goal = {"max_fps": start_fps, "min_fps": MIN_CEILING_FPS, "duration_s": pace.ceiling_s}
+            goal = {"start_fps": start_fps, "max_fps": MOST_FPS, "min_fps": MIN_CEILING_FPS, "duration_s": pace.ceiling_s}
             writer = stack.enter_context(
                 store.search(
                     f"{plan.name} tester ceiling", kind="ceiling", plan=plan.to_contract(), frame_size=size, seed=seed,
@@ -150,17 +167,20 @@ def find_ceiling(
                 writer.add_result(result, number=count, purpose="ceiling")
             progress.on_single_trial("tester", result)
 
-        measurer = EngineMeasurer(session=tester.session, waits=DEMO_WAITS, limits=DEMO_LIMITS, on_event=progress.on_engine_event)
+        measurer = EngineMeasurer(session=tester.session, waits=DEMO_WAITS, on_event=progress.on_engine_event)
         progress.begin_single_trial("the tester's own ceiling", 5 * (pace.ceiling_s + measurer.overhead_s))
         ceiling = find_tester_ceiling(
-            measurer, max_fps=start_fps, min_fps=MIN_CEILING_FPS, duration_s=pace.ceiling_s, attempts=3, on_trial=on_trial
-        )
+            _CeilingMeasurer(measurer), start_fps=start_fps, max_fps=MOST_FPS, min_fps=MIN_CEILING_FPS, duration_s=pace.ceiling_s,
+            attempts=3, precision=CEILING_PRECISION, ends_at_loss=True, on_trial=on_trial,
+        )  # fmt: skip
         if writer is not None:
             writer.finish_with("found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps})
     if ceiling.rate_fps is None:
         last = "; ".join(reason.text for reason in ceiling.trials[-1].reasons)
         raise HostError(
-            f"the tester cannot keep any load on this machine: {last}", where="demo", next_step="Give it idle CPUs, and try again."
+            f"the tester cannot keep any load on this machine: {last}",
+            where="demo",
+            next_step="Give it idle CPUs, and try again; `evenhand check` tells which CPUs are taken away, and by whom.",
         )
     return ceiling.rate_fps
 
@@ -180,7 +200,7 @@ def _measure(
     result, profile = measure_throughput(
         setup, plan, name=f"{plan.name} {_hosts(plan)}", size=plan.smallest_frame_size, seed=seed, directions=DIRECTIONS,
         goal=replace(pace.goal, max_fps=ceiling_fps), maximum_fps=ceiling_fps, waits=DEMO_WAITS, engine=engine, store=store,
-        progress=progress, limits=DEMO_LIMITS,
+        progress=progress, limits=demo_limits(ceiling_fps),
     )  # fmt: skip
     # Routers keep entries that they only tried; what counts is who answered.
     answered = [neighbor for neighbor in lab.neighbors() if neighbor.mac is not None and not neighbor.address.startswith("fe80:")]
@@ -191,29 +211,46 @@ def _hosts(plan: AddressPlan) -> str:
     return "one address pair" if plan.pairs == 1 else f"{plan.left.hosts.addresses:,} x {plan.right.hosts.addresses:,} addresses"
 
 
-def _closing_lines(entries: list[SuiteEntry], ceiling_fps: float | None, facts: dict[str, Any]) -> list[str]:
+def closing_lines(entries: list[SuiteEntry], ceilings: dict[str, float], facts: dict[str, Any]) -> list[str]:
+    """What stands below the table; first of all whether the router's limit was reached."""
     first = next(iter(facts.values()))
     host = read_host_facts()
+    overdue = sorted({demo_limits(fps).overdue_after_us for fps in ceilings.values()})
+    kept = ", ".join(f"{format_count(fps)} with {plan_title(name)}" for name, fps in ceilings.items())
     return [
+        *limit_lines(entries),
         f"DUT: Linux {first['kernel']}, forwarding on CPU {first['dut_cpu']} of {host['cpu_model']}; tester on CPU {first['tester_cpus']}"
         f"{' (a virtual machine: expect noise)' if host['is_virtual_machine'] else ''}.",
-        "Protocol UDP, addresses and ports pseudorandom, both directions at once;"
-        f" the tester itself keeps at least {ceiling_fps or 0:,.0f} fps per direction.",
-        f"A frame counts as overdue from {OVERDUE_AFTER_US:.0f} us on (default {Limits().overdue_after_us:.0f} us), and"
-        f" {format_ratio(OVERDUE_TOLERANCE)} of them are allowed (default {format_ratio(Limits().overdue_tolerance)}): a virtual machine"
-        " takes its CPUs away for moments.",
+        "Protocol UDP, addresses and ports pseudorandom, both directions at once; the tester itself keeps at least"
+        f" {kept} fps per direction.",
+        f"A frame counts as overdue from {' and '.join(f'{limit:.0f}' for limit in overdue)} us on (default"
+        f" {Limits().overdue_after_us:.0f} us), and {format_ratio(OVERDUE_TOLERANCE)} of them are allowed (default"
+        f" {format_ratio(Limits().overdue_tolerance)}): a virtual machine takes its CPUs away for moments.",
         *suite_lines(entries),
     ]
 
 
-def _document(entries: list[SuiteEntry], facts: dict[str, Any], run: Path | None) -> dict[str, Any]:
+def limit_lines(entries: list[SuiteEntry]) -> list[str]:
+    """A sentence if the tester was the limit, because the router passed the most that it keeps."""
+    limited = [entry for entry in entries if entry.result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM]
+    if not limited:
+        return []
+    searches = "every search" if len(limited) == len(entries) else f"{len(limited)} of {len(entries)} searches"
+    kept = "the highest load that the tester itself keeps here"
+    return [f"The tester is the limit in {searches}, not the router: the router passed {kept}, and may do more."]
+
+
+def _document(
+    entries: list[SuiteEntry], facts: dict[str, Any], ceilings: dict[str, float], run: Path | None, *, host_name: bool
+) -> dict[str, Any]:
     return {
         "command": "demo",
         "dut": {"kind": "linux", "facts": facts},
-        "host": read_host_facts(),
+        "host": read_host_facts(host_name=host_name),
         "versions": read_versions(),
         "run": None if run is None else str(run),
         "searches": [entry.to_document() for entry in entries],
         "deviations": [d.to_document() for d in suite_deviations(entries)],
-        "summary": suite_lines(entries),
+        "tester_ceilings_fps_per_direction": ceilings,
+        "summary": [*limit_lines(entries), *suite_lines(entries)],
     }

@@ -70,7 +70,7 @@ CASES = (
 
 
 def reference_demo(
-    plan_name: str, *, quick: bool, seed: int, run: Path | None, page: Path | None, engine: Path | None, json_output: bool
+    plan_name: str, *, quick: bool, seed: int, run: Path | None, page: Path | None, host_name: bool, engine: Path | None, json_output: bool
 ) -> None:
     """Three searches, each with its prediction; a picture, a verdict, a page."""
     everything = make_plan(plan_name)
@@ -80,7 +80,7 @@ def reference_demo(
     goal = QUICK if quick else FULL
     cases: list[BiasCase] = []
     with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(open_run(run))
+        store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say(
             f"Demo: a router of {ELEMENTS} processing elements inside this machine. It takes"
@@ -94,7 +94,7 @@ def reference_demo(
             cases.append(_measure(case, plan, goal, number=index + 1, seed=seed, engine=engine, store=store, progress=progress))
     if json_output:
         _write_page(cases, page)
-        write_json(_document(cases, run, page))
+        write_json(_document(cases, run, page, host_name=host_name))
         return
     console = out()
     console.print(bias_picture(cases))
@@ -142,11 +142,11 @@ def _hosts(plan: AddressPlan) -> str:
     return "one address pair" if plan.pairs == 1 else f"{plan.left.hosts.count:,} x {plan.right.hosts.count:,} addresses"
 
 
-def _document(cases: list[BiasCase], run: Path | None, page: Path | None) -> dict[str, Any]:
+def _document(cases: list[BiasCase], run: Path | None, page: Path | None, *, host_name: bool) -> dict[str, Any]:
     return {
         "command": "demo",
         "dut": {"kind": "reference"},
-        "host": read_host_facts(),
+        "host": read_host_facts(host_name=host_name),
         "versions": read_versions(),
         "run": None if run is None else str(run),
         "page": None if page is None else str(page),

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from evenhand.cli.common import HostsOption, JsonOption, NetworksOption, out, read_plan, write_json
-from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up
+from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up, raised_limits
 from evenhand.plan import plan_title
+from evenhand.units import format_count
 
 app = typer.Typer(help="Set up a router inside this machine, without hardware.", no_args_is_help=True)
 
@@ -50,7 +52,7 @@ def down(kind: KindArgument, json_output: JsonOption = False) -> None:
 
 @app.command("status", epilog="Example: evenhand lab status linux")
 def status(kind: KindArgument, json_output: JsonOption = False) -> None:
-    """Tell whether the lab is up."""
+    """Tell whether the lab is up, and what labs have changed outside their namespaces, with the values before and now."""
     _show(lab_status(str(kind)), str(kind), json_output=json_output)
 
 
@@ -61,18 +63,32 @@ def _show(lab: LinuxLab | None, name: str, *, json_output: bool) -> None:
     console = out()
     if lab is None:
         console.print(f"The lab {name} is not up.")
+        _show_changes(name)
         return
     console.print(
         f"The lab {name} is up for {plan_title(lab.plan)}: the DUT forwards on CPU {lab.dut_cpu}, the tester has {list(lab.tester_cpus)}.",
         markup=False,
     )
     console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}\n  DUT    namespace {lab.dut_namespace}", markup=False)
+    _show_changes(name)
     console.print(f"Next: evenhand throughput lab:{name} --plan {plan_title(lab.plan)} --maximum-rate 500kfps --waits short", markup=False)
 
 
+def _show_changes(name: str) -> None:
+    """Limits of the kernel's neighbour tables are all that a lab changes outside its namespaces."""
+    changes = raised_limits()
+    if not changes:
+        return
+    out().print(f"Changed outside the namespaces, for all labs together, until: evenhand lab down {name}")
+    for limit in changes:
+        now = "not to be seen in this network namespace" if limit.now is None else format_count(limit.now)
+        out().print(f"  {limit.name}  before {format_count(limit.before)}, now {now}", markup=False)
+
+
 def _describe(lab: LinuxLab | None, name: str) -> dict[str, Any]:
+    changes = [asdict(limit) for limit in raised_limits()]
     if lab is None:
-        return {"lab": name, "is_up": False}
+        return {"lab": name, "is_up": False, "changed_outside": changes}
     return {
         "lab": name,
         "is_up": True,
@@ -83,4 +99,5 @@ def _describe(lab: LinuxLab | None, name: str) -> dict[str, Any]:
         "right_device": lab.right_device,
         "dut_namespace": lab.dut_namespace,
         "tester_namespace": lab.tester_namespace,
+        "changed_outside": changes,
     }

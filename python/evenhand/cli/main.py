@@ -13,7 +13,7 @@ import typer
 from typer.rich_utils import rich_format_error
 
 import evenhand
-from evenhand.cli import demo, dut, lab, learn, plan, predict, prove, router, throughput, trial
+from evenhand.cli import check, demo, dut, lab, learn, plan, predict, prove, router, throughput, trial
 from evenhand.cli.common import err
 from evenhand.errors import EvenhandError, RequestError
 
@@ -33,6 +33,7 @@ plan.app.command("prove", epilog=prove.EXAMPLE)(prove.prove)
 app.add_typer(plan.app, name="plan")
 app.add_typer(dut.app, name="dut")
 app.add_typer(lab.app, name="lab")
+app.command("check", epilog=check.EXAMPLE)(check.check)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
 app.command("router", epilog=router.EXAMPLE)(router.router)

@@ -16,6 +16,7 @@ import typer
 from evenhand.cli.common import HostsOption, JsonOption, NetworksOption, err, out, read_plan, write_json
 from evenhand.cli.predict import HashName, read_model
 from evenhand.errors import RequestError
+from evenhand.plan import plan_title
 from evenhand.predict import predict
 from evenhand.reference import (
     DEFAULT_QUEUE_FRAMES,
@@ -28,6 +29,7 @@ from evenhand.reference import (
     ReferenceRouter,
     reference_router,
 )
+from evenhand.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
 from evenhand.units import format_count, parse_duration, parse_ratio
 
 A_QUARTER_ABOVE = 1.25
@@ -60,9 +62,14 @@ def router(
         typer.Option("--defect", metavar="KIND=RATIO", help=f"Done wrong on purpose: {', '.join(DEFECT_KINDS)}. May be repeated."),
     ] = None,
     print_config: Annotated[bool, typer.Option("--print-config", help="Print the router's configuration, start nothing.")] = False,
-    testbed: Annotated[Path, typer.Option("--testbed", metavar="FILE", help="Where the testbed file for the tester is written.")] = Path(
-        "reference-router.toml"
-    ),
+    testbed: Annotated[
+        Path | None,
+        typer.Option(
+            "--testbed",
+            metavar="FILE",
+            help=f"The testbed file that is written for the tester (must not exist). Default: {DEFAULT_NAME}, or the next free name.",
+        ),
+    ] = None,
     json_output: JsonOption = False,
 ) -> None:
     """Run the reference router until Ctrl-C, joined by memif, and write the testbed file with which a tester finds it."""
@@ -78,29 +85,30 @@ def router(
         print(json.dumps(dut.router_config(address_plan, {"left": devices["left"], "right": devices["right"]}, cpu=0), indent=1))
         return
     counts = "".join(f" --{option} {value}" for option, value in (("hosts", hosts), ("networks", networks)) if value is not None)
+    check_place(testbed)
     counters: dict[str, Any] | None = None
-    with reference_router(address_plan, dut) as running:
-        testbed.write_text(testbed_text(running), encoding="utf-8")
-        console = err()
+    console = err()
+
+    def say(line: str) -> None:
+        console.print(line, markup=False, soft_wrap=True)
+
+    with reference_router(address_plan, dut) as running, written_testbed(testbed, testbed_text(running), say=say) as file:
         console.print(f"The router forwards on CPU {running.cpu}; Ctrl-C ends it. In another terminal:", markup=False)
         fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
         maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
         console.print(
-            f"  evenhand throughput {testbed} --plan {address_plan.title}{counts} --maximum-rate {maximum} --waits short",
+            f"  evenhand throughput {file} --plan {address_plan.title}{counts} --maximum-rate {maximum} --waits short",
             markup=False, soft_wrap=True,
         )  # fmt: skip
         if dut.model is not None:
             console.print(
                 f"Predicted for {address_plan.title}: {format_count(round(fps))} fps per direction, both directions.", markup=False
             )
-        try:
-            with suppress(KeyboardInterrupt):
-                signal.pause()
-            counters = running.stop()
-        finally:
-            testbed.unlink(missing_ok=True)
+        with suppress(KeyboardInterrupt):
+            signal.pause()
+        counters = running.stop()
     for warning in running.warnings:
-        err().print(warning, markup=False)
+        console.print(warning, markup=False)
     if counters is None:
         return
     if json_output:
@@ -172,7 +180,8 @@ def testbed_text(router: ReferenceRouter) -> str:
         f'\n[right]\ndevice = "{router.right_device}"\n'
         f"\n[tester]\ncpus = {list(router.tester_cpus)}\n"
         "\n# Where the router runs: what this host does to it is recorded, and is not the router's loss.\n"
-        f"[dut]\ncpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {RING_FRAMES}\n"
+        f'[dut]\nplan = "{plan_title(router.plan)}"\n'
+        f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {RING_FRAMES}\n"
         f"{limits_text(router)}"
     )
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.errors import HostError, RequestError
 from evenhand.lab import RING_FRAMES as LAB_RING_FRAMES
 from evenhand.lab import LinuxLab, lab_status
 from evenhand.plan import AddressPlan, Direction, HostMacs, plan_title
 from evenhand.reference import RING_FRAMES as ROUTER_RING_FRAMES
 from evenhand.reference import ReferenceRouter
 from evenhand.report import Profile
-from evenhand.testbed import Testbed, check_device, check_rate, make_testbed, read_host_network, read_testbed
+from evenhand.testbed import Testbed, TestbedLimits, Tester, check_device, check_rate, make_testbed, read_host_network, read_testbed
 from evenhand.trial import EngineSession, find_engine
 from evenhand.units import max_theoretical_fps
 
@@ -54,13 +54,15 @@ class OpenTester:
     profile: Profile
     opened: dict[str, Any]
     resolved: dict[str, Any]
+    unresolved: HostError | None = None
+    """Why there is no `resolved`; only where `open_tester` was told to go on without."""
 
 
 def read_setup(text: str, plan: AddressPlan) -> Setup:
     """`lab:linux` is a lab that is up; all else is a testbed file. Its ports are checked; nothing is started.
 
     Raises:
-        RequestError, HostError: See `read_testbed` and `check_device`; or the lab is not up, or for another plan.
+        RequestError, HostError: See `read_testbed` and `check_device`; or the lab is not up; or the DUT is set up for another plan.
     """
     if text.startswith(LAB_PREFIX):
         name = text.removeprefix(LAB_PREFIX)
@@ -71,6 +73,14 @@ def read_setup(text: str, plan: AddressPlan) -> Setup:
             )
         return make_lab_setup(lab, plan)
     setup = Setup(name=text, testbed=read_testbed(Path(text)))
+    known = setup.testbed.dut.plan
+    if known not in (None, plan.name):
+        # It would not answer for the plan's addresses, and "not resolved" would not say why.
+        raise RequestError(
+            f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
+            where=f"{text}: dut.plan",
+            next_step=f"Use --plan {plan_title(known)}, or set the DUT up for {plan.title}, and name that in the file.",
+        )
     network = read_host_network()
     for side, port in setup.testbed.ports.items():
         check_device(port.device, network, where=f"{text}: {side}.device")
@@ -108,6 +118,28 @@ def make_reference_setup(router: ReferenceRouter) -> Setup:
     return Setup(name="reference router", testbed=make_testbed(document, where="reference router"), router=router)
 
 
+def make_looped_setup(tester: Tester, folder: Path, *, limits: TestbedLimits | None = None) -> Setup:
+    """The tester's two ports joined to each other by a memif cable, on the CPUs of this tester. No frame leaves the process (SEED-80).
+
+    Both ends have as many queues as streams: what a stream sends on a ring without a queue at the other end would never arrive.
+
+    Args:
+        folder: For the cable's socket; its path must be short.
+        limits: Of the testbed that the tester stands in.
+    """
+    queues = max(len(tester.cpus) // 4, 1)
+    cpus = tester.cpus if len(tester.cpus) < 4 else tester.cpus[: 4 * queues]
+    cable = f"id=0,socket={folder / 'cable'},socket-abstract=no,rsize=11"
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": f"net_memif0,role=server,{cable}", "dut_mac": "02:00:00:00:d0:01"},
+        "right": {"device": f"net_memif1,role=client,{cable}", "dut_mac": "02:00:00:00:d0:02"},
+        "tester": {"cpus": list(cpus), "receive_queues": queues},
+    }
+    testbed = make_testbed(document, where="looped ports")
+    return Setup(name="looped", testbed=testbed if limits is None else testbed.model_copy(update={"limits": limits}))
+
+
 @contextmanager
 def open_tester(
     setup: Setup,
@@ -118,14 +150,19 @@ def open_tester(
     directions: tuple[Direction, ...],
     engine: Path | None,
     host_macs: HostMacs = "port",
+    needs_dut: bool = True,
 ) -> Iterator[OpenTester]:
-    """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it ends."""
+    """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it ends.
+
+    Args:
+        needs_dut: Whether a DUT that does not answer is an error; if not, `OpenTester.unresolved` tells.
+    """
     with ExitStack() as stack:
         session = stack.enter_context(EngineSession(setup.engine_command(engine)))
         request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
         stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
         opened = session.request("open", **request, host_macs=host_macs)
-        resolved = session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S)
+        resolved, unresolved = _resolve(session, needs_dut=needs_dut)
         rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
         known = [rate for rate in rates if rate is not None]
         line_rate_bps = min(known) if known else None
@@ -133,7 +170,17 @@ def open_tester(
             plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
             theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size), host_macs=host_macs,
         )  # fmt: skip
-        yield OpenTester(session=session, profile=profile, opened=opened, resolved=resolved)
+        yield OpenTester(session=session, profile=profile, opened=opened, resolved=resolved, unresolved=unresolved)
+
+
+def _resolve(session: EngineSession, *, needs_dut: bool) -> tuple[dict[str, Any], HostError | None]:
+    """The DUT's MACs, or why there are none."""
+    try:
+        return session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S), None
+    except HostError as error:
+        if needs_dut:
+            raise
+        return {}, error
 
 
 @contextmanager

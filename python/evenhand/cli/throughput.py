@@ -17,6 +17,7 @@ from evenhand.cli.common import (
     FixedSourceOption,
     FrameSizeOption,
     HostModeOption,
+    HostNameOption,
     HostsOption,
     JsonOption,
     LossRatioOption,
@@ -114,6 +115,7 @@ def throughput(
     patience: PatienceOption = None,
     run: RunOption = None,
     no_run: NoRunOption = False,
+    host_name: HostNameOption = False,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -144,7 +146,7 @@ def throughput(
     directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
     run = run_file("throughput", run, no_run)
     with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(open_run(run))
+        store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
         progress = stack.enter_context(ProgressDisplay(err()))
         if note is not None:
             progress.say(note)

@@ -16,6 +16,7 @@ from evenhand.cli.common import (
     FixedSourceOption,
     FrameSizeOption,
     HostModeOption,
+    HostNameOption,
     HostsOption,
     JsonOption,
     LossRatioOption,
@@ -93,6 +94,7 @@ def trial(
     run: Annotated[
         Path | None, typer.Option("--run", metavar="FILE", help="Store the trial here (must not exist). Default: nowhere.")
     ] = None,
+    host_name: HostNameOption = False,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -118,7 +120,7 @@ def trial(
     check_rate(rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where="--rate")
     directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
     with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(open_run(run))
+        store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
         progress = stack.enter_context(ProgressDisplay(err()))
         if note is not None:
             progress.say(note)

@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,33 @@ MOST_ENTRIES = 1 << 20
 """What limits are raised by at most: an entry takes half a KiB that no process is charged for. nets_v6_direct in full has 33 million."""
 
 IpVersion = Literal[4, 6]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaisedLimit:
+    """A sysctl of the whole kernel that labs have raised."""
+
+    name: str
+    """With dots, as `sysctl` shows it."""
+    before: int
+    now: int | None
+    """None where it cannot be seen: in a network namespace that is not the host's own."""
+
+
+def raised_limits() -> list[RaisedLimit]:
+    """What labs, all together, have raised and not yet given back; what is as it was is left out. Needs no root."""
+    try:
+        before: dict[str, dict[str, int]] = json.loads(LIMITS_FILE.read_text())["before"]
+    except (OSError, ValueError, KeyError):
+        return []
+    raised = []
+    for version, limits in before.items():
+        now = read_limits(4 if version == "4" else 6) or {}
+        for limit, value in limits.items():
+            if now.get(limit) != value:
+                name = _sysctl(version, limit).replace("/", ".")
+                raised.append(RaisedLimit(name=name, before=value, now=now.get(limit)))
+    return raised
 
 
 def make_room(lab: str, ip_version: IpVersion, entries: int) -> None:

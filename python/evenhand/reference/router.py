@@ -7,7 +7,6 @@ import json
 import os
 import queue
 import subprocess
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, SideName
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference.config import ReferenceDut
+from evenhand.reference.folder import own_folder
 
 SIDES: tuple[SideName, SideName] = ("left", "right")
 RING_LOG2 = 14
@@ -172,11 +172,11 @@ def reference_router(
     if len(available) < 2:
         raise HostError(
             f"{len(available)} CPU: the router and the tester need one each", where="CPUs",
-            next_step="Allow this process a second one (taskset -p shows them).",
+            next_step="Allow this process a second one; `evenhand check` shows those that it may use.",
         )  # fmt: skip
     path = find_program(ROUTER, program)
-    with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
-        router = ReferenceRouter(dut, plan, Path(folder), cpu=available[0], tester_cpus=available[1:], program=path)
+    with own_folder() as folder:
+        router = ReferenceRouter(dut, plan, folder, cpu=available[0], tester_cpus=available[1:], program=path)
         try:
             yield router
         finally:

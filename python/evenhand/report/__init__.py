@@ -2,6 +2,7 @@
 """Station 10, report: tables and documents of results; never runs anything."""
 
 from evenhand.report.learning import learning_lines, learning_status
+from evenhand.report.measured import measured_report
 from evenhand.report.pcap import make_pcap
 from evenhand.report.proof import (
     GENERATOR_NAMES,
@@ -42,6 +43,7 @@ __all__ = [
     "learning_lines",
     "learning_status",
     "make_pcap",
+    "measured_report",
     "pairs_table",
     "proof_lines",
     "suite_deviations",

@@ -2,12 +2,24 @@
 """Station 9, series: runs and what they are stored in."""
 
 from evenhand.series.host_facts import read_host_facts, read_versions
-from evenhand.series.store import SUFFIX, RunStore, SearchWriter, StoredRun, StoredSearch, StoredTrial, read_run
+from evenhand.series.store import (
+    SUFFIX,
+    MeasuredSearch,
+    RunStore,
+    SearchWriter,
+    StorageError,
+    StoredRun,
+    StoredSearch,
+    StoredTrial,
+    read_run,
+)
 
 __all__ = [
     "SUFFIX",
+    "MeasuredSearch",
     "RunStore",
     "SearchWriter",
+    "StorageError",
     "StoredRun",
     "StoredSearch",
     "StoredTrial",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import evenhand
+from evenhand.series.kernel_parameters import kept_parameters
 
 
 def read_versions() -> dict[str, str]:
@@ -17,21 +18,25 @@ def read_versions() -> dict[str, str]:
     return {"evenhand": evenhand.__version__, "python": platform.python_version()}
 
 
-def read_host_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """CPU, kernel, mitigations, governor, huge pages. What this host does not tell is None."""
+def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[str, Any]:
+    """CPU, kernel, mitigations, governor, huge pages. What this host does not tell is None.
+
+    A run is made to be sent to others: nothing here names the host or who runs it, unless `host_name` asks for the name.
+    """
     cpuinfo = _read(root / "proc/cpuinfo") or ""
     model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     cpu = root / "sys/devices/system/cpu"
     meminfo = _read(root / "proc/meminfo") or ""
+    command_line = _read(root / "proc/cmdline")
     return {
-        "hostname": platform.node(),
+        **({"hostname": platform.node()} if host_name else {}),
         "architecture": platform.machine(),
         "cpu_model": model.group(1).strip() if model else None,
         "cpus": os.cpu_count(),
         "is_virtual_machine": bool(re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.MULTILINE)),
         "kernel": platform.release(),
         "kernel_version": platform.version(),
-        "kernel_command_line": _read(root / "proc/cmdline"),
+        "kernel_parameters": None if command_line is None else kept_parameters(command_line),
         "distribution": _distribution(_read(root / "etc/os-release") or ""),
         "mitigations": {file.name: _read(file) for file in sorted((cpu / "vulnerabilities").glob("*"))},
         "governor": _read(cpu / "cpu0/cpufreq/scaling_governor"),

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from evenhand.errors import HostError, RequestError
 from evenhand.search import SearchTrial, ThroughputGoal, ThroughputResult
+from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.trial import TrialResult
 
@@ -106,23 +107,48 @@ class StoredRun:
     searches: tuple[StoredSearch, ...]
 
 
-class SearchWriter:
-    """Writes the trials of one search; made by `RunStore.search`."""
+class StorageError(HostError):
+    """A run that was begun can be stored no further: its disk is full, or fails. What was stored before stays."""
 
-    def __init__(self, connection: sqlite3.Connection, search_id: int) -> None:
-        self._connection = connection
+
+@dataclass(slots=True, kw_only=True)
+class MeasuredSearch:
+    """What one search has measured so far, stored or not: nobody should lose an hour of trials to a disk that is full."""
+
+    name: str
+    kind: str
+    goal: ThroughputGoal | None
+    """None if it is no throughput search."""
+    trials: list[SearchTrial] = field(default_factory=list)
+    """Of a throughput search."""
+    results: list[TrialResult] = field(default_factory=list)
+    """Of any other."""
+    end: ThroughputResult | None = None
+
+
+class SearchWriter:
+    """Writes the trials of one search; made by `RunStore.search`. Its methods raise StorageError."""
+
+    def __init__(self, store: RunStore, search_id: int, measured: MeasuredSearch) -> None:
+        self._store = store
         self._search_id = search_id
+        self._measured = measured
 
     def add_trial(self, trial: SearchTrial) -> None:
         """Store one trial. It is on disk when this returns."""
-        self.add_result(
+        self._measured.trials.append(trial)
+        self._insert(
             trial.result, number=trial.number, purpose=str(trial.purpose), attempt=trial.attempt, is_full_length=trial.is_full_length
         )
 
     def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
         """Store one trial that belongs to no throughput search, such as a single one."""
-        with self._connection:
-            self._connection.execute(
+        self._measured.results.append(result)
+        self._insert(result, number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length)
+
+    def _insert(self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool) -> None:
+        with self._store.writing() as connection:
+            connection.execute(
                 "INSERT INTO trials (search_id, number, purpose, attempt, is_full_length, verdict, intended_fps,"
                 " intended_duration_s, loss_ratio, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -133,12 +159,13 @@ class SearchWriter:
 
     def finish(self, result: ThroughputResult) -> None:
         """Store how the search ended."""
+        self._measured.end = result
         self.finish_with(str(result.outcome), result.to_document())
 
     def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
         """Store an outcome of another kind, such as `stopped`."""
-        with self._connection:
-            self._connection.execute(
+        with self._store.writing() as connection:
+            connection.execute(
                 "UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ?",
                 (_now(), outcome, None if result is None else _to_json(result), self._search_id),
             )
@@ -147,21 +174,30 @@ class SearchWriter:
 class RunStore:
     """Writes one run. A context manager; a run that is not left in order keeps `finished_at` empty.
 
-    A run that failed before its first search began leaves no file.
+    A run that ended before its first trial did leaves no file. Files are stored by their names, without folders.
     """
 
-    def __init__(self, path: Path, *, command: list[str], versions: Mapping[str, str] | None = None) -> None:
+    def __init__(self, path: Path, *, command: list[str], versions: Mapping[str, str] | None = None, host_name: bool = False) -> None:
         """Create the file.
+
+        Args:
+            host_name: Store the host's name too.
 
         Raises:
             RequestError: It exists already; a run is never overwritten.
             HostError: It cannot be written.
         """
         self.path = path
+        self.measured: list[MeasuredSearch] = []
+        self.stored_trials = 0
+        """How many are in the file."""
         if path.exists():
             raise RequestError("this file exists already; a run is never overwritten", where=str(path), next_step="Name another file.")
         try:
             self._connection = sqlite3.connect(path)
+        except sqlite3.Error as error:
+            raise self._refusal(error) from error
+        try:
             self._connection.executescript(
                 f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
                 f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {_SCHEMA}"
@@ -169,28 +205,59 @@ class RunStore:
             with self._connection:
                 self._connection.execute(
                     "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
-                    (_now(), _to_json(command), _to_json({**read_versions(), **(versions or {})}), _to_json(read_host_facts())),
+                    (
+                        _now(),
+                        _to_json(without_folders(command)),
+                        _to_json({**read_versions(), **(versions or {})}),
+                        _to_json(read_host_facts(host_name=host_name)),
+                    ),
                 )
         except sqlite3.Error as error:
-            raise HostError(f"the run cannot be stored: {error}", where=str(path), next_step="Name a file that can be written.") from error
+            self._connection.close()
+            path.unlink(missing_ok=True)  # it was not there before
+            raise self._refusal(error) from error
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
+        try:
+            if kind is None:
+                with self.writing() as connection:
+                    connection.execute("UPDATE run SET finished_at = ? WHERE id = 1", (_now(),))
+        finally:
+            self.stored_trials = self._count_trials()
+            self._connection.close()
+            if kind is not None and self.stored_trials == 0:
+                self.path.unlink(missing_ok=True)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction. StorageError if it cannot be committed; then nothing of it is in the file."""
+        try:
             with self._connection:
-                self._connection.execute("UPDATE run SET finished_at = ? WHERE id = 1", (_now(),))
-        (searches,) = self._connection.execute("SELECT count(*) FROM searches").fetchone()
-        self._connection.close()
-        if kind is not None and searches == 0:
-            self.path.unlink()
+                yield self._connection
+        except sqlite3.Error as error:
+            raise StorageError(
+                f"the run cannot be stored any further: {error}",
+                where=str(self.path),
+                next_step="Make room there, or name a file elsewhere with --run, and start again.",
+            ) from error
 
     def add_versions(self, versions: Mapping[str, str]) -> None:
-        """Add what is known only later, such as the engine's."""
-        with self._connection:
-            (old,) = self._connection.execute("SELECT versions FROM run").fetchone()
-            self._connection.execute("UPDATE run SET versions = ?", (_to_json({**json.loads(old), **versions}),))
+        """Add what is known only later, such as the engine's. StorageError if it cannot be stored."""
+        with self.writing() as connection:
+            (old,) = connection.execute("SELECT versions FROM run").fetchone()
+            connection.execute("UPDATE run SET versions = ?", (_to_json({**json.loads(old), **versions}),))
+
+    def _count_trials(self) -> int:
+        """From the file: a transaction that failed has left nothing there."""
+        with suppress(sqlite3.Error):
+            return int(self._connection.execute("SELECT count(*) FROM trials").fetchone()[0])
+        return sum(len(search.trials) + len(search.results) for search in self.measured)
+
+    def _refusal(self, error: sqlite3.Error) -> HostError:
+        return HostError(f"the run cannot be stored: {error}", where=str(self.path), next_step="Name a file that can be written.")
 
     @contextmanager
     def search(
@@ -204,21 +271,27 @@ class RunStore:
         setup: Mapping[str, Any],
         goal: ThroughputGoal | Mapping[str, Any],
     ) -> Iterator[SearchWriter]:
-        """Begin a search. Ctrl-C or SIGTERM inside is stored as outcome `stopped`; its trials are kept."""
+        """Begin a search. Ctrl-C or SIGTERM inside is stored as outcome `stopped`; its trials are kept.
+
+        Raises:
+            StorageError: It cannot be stored.
+        """
+        measured = MeasuredSearch(name=name, kind=kind, goal=goal if isinstance(goal, ThroughputGoal) else None)
+        self.measured.append(measured)
         goal_document = goal.to_document() if isinstance(goal, ThroughputGoal) else goal
         search_id: int | None = None
         try:
-            with self._connection:
-                search_id = self._connection.execute(
+            with self.writing() as connection:
+                search_id = connection.execute(
                     "INSERT INTO searches (name, kind, started_at, plan, frame_size, seed, setup, goal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     # The seed is text: it has 64 bits without a sign, SQLite's integers have 63.
-                    (name, kind, _now(), _to_json(plan), frame_size, str(seed), _to_json(setup), _to_json(goal_document)),
+                    (name, kind, _now(), _to_json(plan), frame_size, str(seed), _to_json(without_folders(setup)), _to_json(goal_document)),
                 ).lastrowid
             assert search_id is not None
-            yield SearchWriter(self._connection, search_id)
+            yield SearchWriter(self, search_id, measured)
         except (KeyboardInterrupt, SystemExit):
             if search_id is not None:  # it may have come before the first line of whoever has the writer
-                SearchWriter(self._connection, search_id).finish_with("stopped")
+                SearchWriter(self, search_id, measured).finish_with("stopped")
             raise
 
 

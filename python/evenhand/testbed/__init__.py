@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Testbed: the user's set-up, checked before anything is started."""
 
-from evenhand.testbed.interfaces import HostNetwork, check_device, read_host_network
+from evenhand.testbed.interfaces import HostNetwork, check_device, interface_of, interfaces_of_pci, read_host_network
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.model import Testbed, TestbedDut, TestbedLimits, TestbedPort, Tester, check_rate, make_testbed, read_testbed
 from evenhand.testbed.workers import lay_out_workers
@@ -16,6 +16,8 @@ __all__ = [
     "Tester",
     "check_device",
     "check_rate",
+    "interface_of",
+    "interfaces_of_pci",
     "lay_out_workers",
     "make_testbed",
     "needed_memory_mb",

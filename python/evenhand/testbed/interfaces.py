@@ -64,6 +64,20 @@ def read_host_network() -> HostNetwork:
     return HostNetwork(names=frozenset(name_of.values()), default_route_of={name_of[index]: why for index, why in reasons.items()})
 
 
+def interfaces_of_pci(folder: Path) -> list[str]:
+    """The kernel's interfaces on a PCI device, whose folder of /sys this is. Those of virtio hang on a device in between."""
+    return sorted(interface.name for pattern in ("net/*", "virtio*/net/*") for interface in folder.glob(pattern))
+
+
+def interface_of(device: str) -> str | None:
+    """The existing interface of the kernel that a software port stands on; None for PCI devices and ports without one."""
+    name, *arguments = device.split(",")
+    virtual = _VIRTUAL.match(name)
+    values = dict(argument.partition("=")[::2] for argument in arguments)
+    keys = _EXISTING_INTERFACE_KEYS.get(virtual.group(1), ()) if virtual else ()
+    return next((values[key] for key in keys if key in values), None)
+
+
 def check_device(device: str, network: HostNetwork, *, where: str, pci_devices: Path = Path("/sys/bus/pci/devices")) -> None:
     """Refuse a port that does not exist, or that the host itself needs. Starts nothing.
 
@@ -76,9 +90,9 @@ def check_device(device: str, network: HostNetwork, *, where: str, pci_devices: 
     if pci:
         folder = pci_devices / f"{(pci.group(1) or '0000').lower()}:{pci.group(2).lower()}"
         if not folder.exists():
-            raise HostError(f"there is no PCI device {name}", where=where, next_step="Look for it with `dpdk-devbind.py --status`.")
-        for interface in sorted((folder / "net").glob("*")):
-            _refuse_default_route(interface.name, network, where)
+            raise HostError(f"there is no PCI device {name}", where=where, next_step="`evenhand check` lists the NICs of this host.")
+        for interface in interfaces_of_pci(folder):
+            _refuse_default_route(interface, network, where)
         return
     virtual = _VIRTUAL.match(name)
     driver = virtual.group(1) if virtual else ""

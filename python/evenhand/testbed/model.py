@@ -12,12 +12,21 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from evenhand.errors import EvenhandError, RequestError
-from evenhand.plan import AddressPlan, SideName
+from evenhand.plan import AddressPlan, SideName, make_plan
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.workers import lay_out_workers
 from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_duration, parse_line_rate, parse_memory, parse_ratio
 
 CONFIRMATION = "isolated_test_environment"
+
+
+def _plan_name(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return make_plan(value).name
+    except EvenhandError as error:
+        raise ValueError(f"{error.what}. {error.next_step}") from error
 
 
 def _with_unit(parse: Any) -> BeforeValidator:
@@ -87,11 +96,16 @@ class Tester(_Table):
 
 
 class TestbedDut(_Table):
-    """A DUT on this host, so that the host's doings can be told from its own. Nothing here says how it works (SEED-07)."""
+    """What is known of the DUT before it is tested. Nothing here says how it works (SEED-07).
 
-    cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
-    """Of this host, that the DUT runs on."""
-    ring_frames: Annotated[int, Field(ge=1, le=1 << 24)]
+    CPUs are for a DUT on this host, so that the host's doings can be told from its own.
+    """
+
+    plan: Annotated[str, BeforeValidator(_plan_name)] | None = None
+    """The address plan that it is set up for; None if that is not known here."""
+    cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)] = ()
+    """Of this host, that the DUT runs on; none for a DUT elsewhere."""
+    ring_frames: Annotated[int, Field(ge=1, le=1 << 24)] | None = None
     """Frames of one direction that wait without loss while the DUT does not run."""
     threads: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = ()
     """Ids of the DUT's threads; their waiting for a CPU counts as an absence too. One that is bound to a CPU is watched there."""
@@ -100,9 +114,14 @@ class TestbedDut(_Table):
     def _cpus_differ(self) -> TestbedDut:
         if len(set(self.cpus)) != len(self.cpus):
             raise ValueError(f"cpus {list(self.cpus)} names a CPU twice")
+        if bool(self.cpus) != (self.ring_frames is not None):
+            raise ValueError("cpus and ring_frames go together: how long the DUT's ring lasts while its CPU is away")
         return self
 
-    def to_contract(self) -> dict[str, Any]:
+    def to_contract(self) -> dict[str, Any] | None:
+        """For the engine's `open`; None for a DUT elsewhere."""
+        if not self.cpus:
+            return None
         threads: dict[int, list[int]] = {cpu: [] for cpu in self.cpus}
         for thread in self.threads:
             threads[self._cpu_of(thread)].append(thread)
@@ -141,7 +160,7 @@ class Testbed(_Table):
     left: TestbedPort
     right: TestbedPort
     tester: Tester
-    dut: TestbedDut | None = None
+    dut: TestbedDut = TestbedDut()
     limits: TestbedLimits = TestbedLimits()
 
     @model_validator(mode="after")
@@ -168,7 +187,7 @@ class Testbed(_Table):
         host: dict[str, Any] = {"memory_mb": self.tester.memory or needed, "hugepages": self.tester.hugepages}
         if self.tester.extra_eal_arguments:
             host["extra_eal_arguments"] = list(self.tester.extra_eal_arguments)
-        dut = {} if self.dut is None else {"dut": self.dut.to_contract()}
+        dut = self.dut.to_contract()
         return {
             "host": host,
             "ports": ports,
@@ -176,7 +195,7 @@ class Testbed(_Table):
             "plan": plan.to_contract(),
             "frame_size": frame_size,
             "seed": seed,
-            **dut,
+            **({} if dut is None else {"dut": dut}),
         }
 
 

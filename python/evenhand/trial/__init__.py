@@ -16,15 +16,18 @@ from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, EngineMeasurer, Limi
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict, WatchedCpu, join_directions
 from evenhand.trial.simulated import SimulatedMeasurer
+from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock, watch
 
 __all__ = [
     "CONTRACT",
     "DEFAULT_RATE_FPS",
     "DEFAULT_ROUNDS",
     "DEFAULT_WAIT_S",
+    "DEFAULT_WATCH_S",
     "MAX_PROOF_FRAMES",
     "RFC_WAITS",
     "SHORT_WAITS",
+    "CpuStalls",
     "Deviation",
     "DirectionResult",
     "EngineMeasurer",
@@ -41,8 +44,11 @@ __all__ = [
     "TrialResult",
     "Verdict",
     "Waits",
+    "Watch",
+    "WatchedClock",
     "WatchedCpu",
     "find_engine",
     "join_directions",
     "learn",
+    "watch",
 ]

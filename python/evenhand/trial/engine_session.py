@@ -28,6 +28,8 @@ ANSWER_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 5.0
 """The engine closes its ports on the end of stdin; af_xdp ports take about a second."""
 
+HELPED_BY_CHECK = frozenset({"no_permission", "no_memory", "no_cpu"})
+"""Faults of the host that `evenhand check` tells more about."""
 _ERROR_OF_KIND: dict[str, type[EvenhandError]] = {"bad_request": RequestError, "host_not_ready": HostError, "bug": EngineError}
 
 
@@ -179,8 +181,9 @@ class EngineSession:
 
     def _error_of(self, fault: Any) -> EvenhandError:
         try:
-            error = _ERROR_OF_KIND[fault["kind"]](fault["what"], where=fault["where"], next_step=fault["next"])
-        except (KeyError, TypeError) as problem:
+            more = " `evenhand check` shows what this host offers." if fault.get("code") in HELPED_BY_CHECK else ""
+            error = _ERROR_OF_KIND[fault["kind"]](fault["what"], where=fault["where"], next_step=f"{fault['next']}{more}")
+        except (AttributeError, KeyError, TypeError) as problem:
             raise EngineError(f"the engine wrote a fault outside the contract: {fault!r}") from problem
         for line in self.stderr_lines[-10:]:
             error.add_note(f"engine: {line}")

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bench: where the time of the sender loop goes on one CPU. Its parts alone and the whole, in turn, many times; bench/sender_rate.py runs it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fault.hpp"
+#include "frame/source.hpp"
+#include "frame/template.hpp"
+#include "pace/clock.hpp"
+#include "port/dpdk_host.hpp"
+#include "port/dpdk_port.hpp"
+#include "run/sender.hpp"
+
+namespace {
+
+using namespace evenhand;
+using pace::TickClock;
+using pace::Ticks;
+using plan::IpVersion;
+using port::DpdkPort;
+
+constexpr std::uint64_t seed = 1;
+constexpr std::uint64_t bursts_of_a_round = 1000;  // some 0.3 ms: many rounds pass without another program on the CPU
+constexpr double never_s = 1e6;
+
+/// Figure 3 of the draft with 65,534 hosts, and Figure 5 with 65,536.
+plan::AddressPlan gateway_plan(IpVersion version) {
+    const auto ip = [](const char* text) { return plan::parse_address(text).value(); };
+    const auto side = [&](const char* gateway, const char* dut, const char* base) {
+        const bool is_v4 = version == IpVersion::v4;
+        return plan::PlanSide{
+            .gateway = ip(gateway),
+            .dut_address = ip(dut),
+            .hosts = {.base = ip(base), .offset = is_v4 ? 2U : 12U, .host = is_v4 ? plan::FieldRange{.first = 1, .count = 65534} : plan::FieldRange{.count = 65536}}};
+    };
+    plan::AddressPlan plan{.version = version, .source_ports = {.first = 1024, .count = 64512}, .destination_ports = {.first = 1, .count = 49151}};
+    if (version == IpVersion::v4) {
+        plan.left = side("10.0.0.2", "10.0.0.1", "198.18.0.0");
+        plan.right = side("10.0.1.2", "10.0.1.1", "198.19.0.0");
+    } else {
+        plan.left = side("2001:2:0:1000::2", "2001:2:0:1000::1", "2001:2::2");
+        plan.right = side("2001:2:0:9000::2", "2001:2:0:9000::1", "2001:2:0:8000::2");
+    }
+    return plan;
+}
+
+struct Part {
+    std::string name;
+    std::vector<double> ticks_per_frame = {};  // of each round
+};
+
+/// `burst(i)` does the part for burst i of 32 frames.
+template <class Burst>
+void measure(Part& part, Burst burst) {
+    const Ticks begin = TickClock::now();
+    for (std::uint64_t i = 0; i < bursts_of_a_round; ++i) burst(i);
+    part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) / (bursts_of_a_round * run::burst_size));
+}
+
+/// A line of JSON: nanoseconds a frame, by part.
+void print(std::vector<Part> parts, double ticks_per_second) {
+    constexpr double ns_per_second = 1e9;
+    std::vector<std::string> texts;
+    for (auto& part : parts) {
+        std::ranges::sort(part.ticks_per_frame);
+        const auto ns = [&](double ticks) { return ticks * ns_per_second / ticks_per_second; };
+        texts.push_back(
+            fmt::format(R"("{}":{{"least":{:.3f},"median":{:.3f}}})", part.name, ns(part.ticks_per_frame.front()), ns(part.ticks_per_frame[part.ticks_per_frame.size() / 2])));
+    }
+    fmt::print("{{{}}}\n", fmt::join(texts, ","));
+}
+
+template <IpVersion V>
+void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
+    const auto plan = gateway_plan(V);
+    DpdkPort port{{.device = device, .where = "device", .largest_transmit_octets = frame::Layout<V>::smallest_frame_size - frame::fcs_octets},
+                  [](std::span<std::byte> buffer) { frame::write_pattern(V, buffer); }};
+    const port::WorkerThread here{cpu};
+    const double ticks_per_second = pace::calibrate_ticks_per_second();
+    const plan::FlowDraw draw{plan, plan::Direction::forward, seed};
+    const auto shape = frame::make_template(plan, frame::Layout<V>::smallest_frame_size, {.trial = 1}, {2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2});
+    frame::TestFrameSource<V> source{shape, draw, {}};
+    const Ticks start = TickClock::now();
+    constexpr double beyond_reach_fps = 4e8;
+    run::Sender<DpdkPort, frame::TestFrameSource<V>> sender{
+        port, 0, source, {start, ticks_per_second, beyond_reach_fps}, std::numeric_limits<std::uint64_t>::max() / 2, start, start + static_cast<Ticks>(never_s * ticks_per_second)};
+
+    std::array<DpdkPort::Frame*, run::burst_size> held{};
+    if (port.reserve(0, held.data(), run::burst_size) == 0) throw Fault{FaultCode::no_memory, "no frame buffers", "device", "Raise memory_mb."};
+    std::array<std::byte*, run::burst_size> octets{};
+    std::ranges::transform(held, octets.begin(), DpdkPort::octets);
+
+    Part drawing{"draw"};
+    std::vector<std::pair<Part, frame::FrameWriter>> writing;
+    for (const char* const name : {"plain", "avx2"}) {
+        if (const auto writer = frame::frame_writer(name, V, shape.has_network_octets); writer != nullptr) writing.emplace_back(Part{fmt::format("write {}", name)}, writer);
+    }
+    Part buffers{"reserve and send"};
+    Part whole{"all"};
+    const frame::FrameShape shape_of_writers{shape, V};
+    plan::FlowBlock block;
+    for (unsigned round = 0; round < rounds; ++round) {
+        measure(drawing, [&](std::uint64_t i) { draw.draw_block(i * run::burst_size, 1, block); });
+        for (auto& [part, write] : writing) {
+            measure(part, [&](std::uint64_t i) { write(shape_of_writers, block, 0, octets, {.sequence = i * run::burst_size, .time = i}); });
+        }
+        measure(buffers, [&](std::uint64_t /*i*/) {
+            std::array<DpdkPort::Frame*, run::burst_size> burst;
+            const unsigned n = port.reserve(0, burst.data(), run::burst_size);
+            for (unsigned i = 0; i < n; ++i) DpdkPort::set_length(burst[i], source.frame_octets());
+            port.send(0, burst.data(), n);
+        });
+        measure(whole, [&](std::uint64_t /*i*/) { sender.turn(TickClock::now()); });
+    }
+    sender.give_back();
+    port.give_back(held.data(), run::burst_size);
+    std::vector<Part> all{std::move(drawing)};
+    for (auto& [part, write] : writing) all.push_back(std::move(part));
+    all.insert(all.end(), {std::move(buffers), std::move(whole)});
+    print(std::move(all), ticks_per_second);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    constexpr int wanted = 5;
+    if (argc != wanted) {
+        fmt::print(stderr, "usage: {} DEVICE CPU 4|6 ROUNDS\n", argv[0]);
+        return 2;
+    }
+    try {
+        port::start_dpdk({.memory_mb = 256, .hugepages = false, .extra_eal_arguments = {}}, {});
+        const auto cpu = static_cast<unsigned>(std::atoi(argv[2]));
+        const auto rounds = static_cast<unsigned>(std::max(1, std::atoi(argv[4])));
+        if (std::string{argv[3]} == "6") {
+            measure_all<IpVersion::v6>(argv[1], cpu, rounds);
+        } else {
+            measure_all<IpVersion::v4>(argv[1], cpu, rounds);
+        }
+    } catch (const Fault& fault) {
+        fmt::print(stderr, "{}: {}. {}\n", fault.where, fault.what_text, fault.next);
+        return 3;
+    }
+    port::stop_dpdk();
+    return 0;
+}

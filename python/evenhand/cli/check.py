@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand check`: what this host offers, what a testbed's ports are, and how much load the tester itself keeps."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import evenhand
+from evenhand.cli.ceiling import CeilingGoal, measure_ceiling, read_ceiling_goal
+from evenhand.cli.common import (
+    DEFAULT_MODE,
+    DEFAULT_SEED,
+    EngineOption,
+    FixedSourceOption,
+    FrameSizeOption,
+    HostModeOption,
+    HostsOption,
+    JsonOption,
+    NetworkModeOption,
+    NetworksOption,
+    OneWayOption,
+    PlanOption,
+    SeedOption,
+    choose_frame_size,
+    err,
+    out,
+    read_plan,
+    warn_about,
+    write_json,
+)
+from evenhand.cli.limits import (
+    LimitOptions,
+    LongestOverdueOption,
+    OfferedToleranceOption,
+    OverdueAfterOption,
+    OverdueToleranceOption,
+    limits_of,
+)
+from evenhand.cli.setup import OpenTester, Setup, make_looped_setup, open_tester, read_setup
+from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.host import HostSurvey, Part, survey_host
+from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
+from evenhand.lab.namespaces import host_errors, run_inside
+from evenhand.plan import AddressPlan, Direction
+from evenhand.progress import ProgressDisplay
+from evenhand.report.check import (
+    DUT_WAY,
+    LOOPED_WAY,
+    CeilingEntry,
+    advice_lines,
+    ceiling_lines,
+    dut_line,
+    host_table,
+    parts_table,
+    ports_table,
+)
+from evenhand.testbed import Tester, check_rate, lay_out_workers
+from evenhand.trial import EngineSession, Watch, find_engine, watch
+from evenhand.units import format_duration, parse_duration
+
+EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --looped"
+MOST_WATCH_S = 3600.0
+SCHEMA = 1
+"""Version of the document (contract/check.schema.json)."""
+
+
+class Requirement(StrEnum):
+    """What `--require` may name."""
+
+    REFERENCE = "reference"
+    LAB = "lab"
+    INTERFACES = "interfaces"
+    NICS = "nics"
+    DUT = "dut"
+
+
+def check(
+    testbed: Annotated[
+        str | None,
+        typer.Argument(metavar="[TESTBED]", help="A testbed file (TOML), or lab:linux: its ports and its DUT are checked as well."),
+    ] = None,
+    looped: Annotated[
+        bool,
+        typer.Option("--looped", help="The tester's ceiling with its two ports looped to each other inside this machine; needs no DUT."),
+    ] = False,
+    ports_only: Annotated[
+        bool, typer.Option("--ports-only", help="Open the ports and look for the DUT, but make no trial through it.")
+    ] = False,
+    require: Annotated[
+        list[Requirement] | None,
+        typer.Option("--require", metavar="PART", help=f"Exit code 3 unless this can run here: {', '.join(Requirement)}. May be repeated."),
+    ] = None,
+    watch_time: Annotated[str, typer.Option("--watch", metavar="TIME", help="How long to watch CPUs and clock; 0 leaves it out.")] = "5s",
+    plan: PlanOption = "gateway-v4",
+    hosts: HostsOption = None,
+    networks: NetworksOption = None,
+    host_mode: HostModeOption = DEFAULT_MODE,
+    network_mode: NetworkModeOption = DEFAULT_MODE,
+    fixed_source: FixedSourceOption = False,
+    frame_size: FrameSizeOption = None,
+    one_way: OneWayOption = False,
+    maximum_rate: Annotated[
+        str | None, typer.Option("--maximum-rate", metavar="RATE", help="Of the ceiling's trials; default: the line rate.")
+    ] = None,
+    minimum_rate: Annotated[
+        str | None, typer.Option("--minimum-rate", metavar="RATE", help="Default: a hundredth of the first load.")
+    ] = None,
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the ceiling's trials.")] = "1s",
+    precision: Annotated[str, typer.Option("--precision", metavar="RATIO", help="Of the ceiling.")] = "5%",
+    offered_tolerance: OfferedToleranceOption = None,
+    overdue_after: OverdueAfterOption = None,
+    overdue_tolerance: OverdueToleranceOption = None,
+    longest_overdue: LongestOverdueOption = None,
+    seed: SeedOption = DEFAULT_SEED,
+    engine: EngineOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Tell what this host offers, which parts can run on it, and what to do about those that cannot. Nothing is changed.
+
+    Without TESTBED and --looped nothing is sent. With a TESTBED its ports are opened, its DUT is asked for its MACs, and trials find the
+    tester's own ceiling through it: the highest load at which the tester keeps its schedule (RFC 9971). --looped needs no DUT, and no
+    frame leaves the process.
+    """
+    required = require or []
+    _check_options(testbed, ports_only=ports_only, required=required)
+    address_plan = read_plan(plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
+    size, note = choose_frame_size(address_plan, frame_size)
+    watch_s = parse_duration(watch_time, where="--watch")
+    if watch_s > MOST_WATCH_S:
+        raise RequestError(f"{watch_time!r} is longer than an hour", where="--watch", next_step="Write a duration like 60s.")
+    goal = read_ceiling_goal(maximum_rate=maximum_rate, minimum_rate=minimum_rate, duration=duration, precision=precision)
+    limits = LimitOptions(
+        offered_tolerance=offered_tolerance, overdue_after=overdue_after, overdue_tolerance=overdue_tolerance,
+        longest_overdue=longest_overdue,
+    ).read()  # fmt: skip
+    setup = None if testbed is None else read_setup(testbed, address_plan)
+    if setup is not None:
+        warn_about(address_plan)
+        if goal.max_fps is not None:
+            limit = setup.testbed.max_theoretical_fps(size)
+            check_rate(goal.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
+    directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
+    run = _Run(
+        plan=address_plan, frame_size=size, seed=seed, directions=directions, engine=engine, goal=goal, limits=limits, is_json=json_output
+    )
+    with ProgressDisplay(err()) as progress:
+        survey = run.survey(watch_s, progress)
+        if note is not None and (setup is not None or looped):
+            progress.say(note)
+        if setup is not None:
+            run.check_testbed(setup, progress, with_ceiling=not ports_only)
+        if looped:
+            run.check_looped(setup, progress)
+    if json_output:
+        write_json(run.to_document())
+    _check_required(survey, required, run)
+
+
+class _Run:
+    """One check: what it found so far; for people it is shown as it comes, since the next step may end in an error."""
+
+    def __init__(
+        self, *, plan: AddressPlan, frame_size: int, seed: int, directions: tuple[Direction, ...], engine: Path | None, goal: CeilingGoal,
+        limits: dict[str, float], is_json: bool,
+    ) -> None:  # fmt: skip
+        self._plan = plan
+        self._frame_size = frame_size
+        self._seed = seed
+        self._directions = directions
+        self._engine = engine
+        self._goal = goal
+        self._limits = limits
+        self._is_json = is_json
+        self._survey: HostSurvey | None = None
+        self._testbed: dict[str, Any] | None = None
+        self._ceilings: list[CeilingEntry] = []
+        self.unresolved: HostError | None = None
+
+    def survey(self, watch_s: float, progress: ProgressDisplay) -> HostSurvey:
+        """The host itself; first of all, since it tells why the rest may fail."""
+        if watch_s:
+            progress.begin_single_trial(f"watching CPUs and clock for {format_duration(watch_s)}", watch_s)
+        about, watched = _ask_engine(self._engine, watch_s)
+        survey = survey_host(about=about, watched=watched)
+        self._survey = survey
+        if not self._is_json:
+            console = out()
+            console.print(host_table(survey))
+            console.print()
+            console.print(parts_table(survey))
+            lines = list(advice_lines(survey))
+            if lines:
+                console.print("\n[bold]What to do[/]")
+            for line in lines:
+                console.print(line, markup=False, soft_wrap=line.startswith(" ") or None)
+        return survey
+
+    def check_testbed(self, setup: Setup, progress: ProgressDisplay, *, with_ceiling: bool) -> None:
+        """Ports, DUT, and the ceiling through it."""
+        with ExitStack() as stack:
+            tester = stack.enter_context(self._open(setup, needs_dut=False))
+            ports = _ports(setup, tester)
+            self.unresolved = tester.unresolved
+            self._testbed = {
+                "name": setup.name,
+                "is_dut_resolved": tester.unresolved is None,
+                "unresolved": None if tester.unresolved is None else str(tester.unresolved),
+                "ports": {port.side: port.to_document() for port in ports},
+            }
+            if not self._is_json:
+                console = out()
+                console.print()
+                console.print(ports_table(ports))
+                console.print(dut_line(tester.unresolved, ports), markup=False)
+            if with_ceiling and tester.unresolved is None:
+                self._find_ceiling(DUT_WAY, setup, tester, progress)
+            elif with_ceiling:
+                progress.say("No trial was made through the DUT: its MACs are not known.")
+
+    def check_looped(self, setup: Setup | None, progress: ProgressDisplay) -> None:
+        """The ceiling without a DUT, on the CPUs of the testbed, or on all but the first, which a DUT on this host would have."""
+        if setup is None:
+            allowed = sorted(os.sched_getaffinity(0))
+            tester = Tester(cpus=tuple(allowed[1:] or allowed))
+        else:
+            tester = setup.testbed.tester
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-"))
+            looped = make_looped_setup(tester, Path(folder), limits=None if setup is None else setup.testbed.limits)
+            self._find_ceiling(LOOPED_WAY, looped, stack.enter_context(self._open(looped, needs_dut=True)), progress)
+
+    def to_document(self) -> dict[str, Any]:
+        """As contract/check.schema.json says."""
+        assert self._survey is not None
+        return {
+            "command": "check",
+            "schema": SCHEMA,
+            "version": evenhand.__version__,
+            "host": self._survey.to_document(),
+            "testbed": self._testbed,
+            "ceilings": [entry.to_document() for entry in self._ceilings],
+        }
+
+    def _open(self, setup: Setup, *, needs_dut: bool) -> Any:
+        return open_tester(
+            setup, self._plan, frame_size=self._frame_size, seed=self._seed, directions=self._directions, engine=self._engine,
+            needs_dut=needs_dut,
+        )  # fmt: skip
+
+    def _find_ceiling(self, way: str, setup: Setup, tester: OpenTester, progress: ProgressDisplay) -> None:
+        limits = limits_of(setup.testbed.limits, loss_ratio=0.0, given=self._limits)
+        entry = measure_ceiling(tester, setup.testbed.tester.cpus, self._goal, way=way, progress=progress, limits=limits)
+        self._ceilings.append(entry)
+        if not self._is_json:
+            console = out()
+            console.print()
+            for line in ceiling_lines(entry):
+                console.print(line)
+
+
+def _check_options(testbed: str | None, *, ports_only: bool, required: list[Requirement]) -> None:
+    if testbed is not None:
+        return
+    if ports_only:
+        raise RequestError("there are no ports to open", where="--ports-only", next_step="Name a testbed file, or lab:linux.")
+    if Requirement.DUT in required:
+        raise RequestError("there is no DUT to look for", where="--require dut", next_step="Name a testbed file, or lab:linux.")
+
+
+def _check_required(survey: HostSurvey, required: list[Requirement], run: _Run) -> None:
+    """HostError if something that was required cannot run; what was found has been shown by then."""
+    parts = [Part(name) for name in required if name is not Requirement.DUT]
+    unmet = survey.unmet(parts)
+    if unmet:
+        names = ", ".join(finding.name for finding in unmet)
+        lacking = ", ".join(readiness.part.label for readiness in survey.parts if readiness.part in parts and not readiness.can_run)
+        steps = " ".join([unmet[0].advice, *unmet[0].commands])
+        raise HostError(f"this host lacks what it takes for: {lacking} (missing: {names})", where="--require", next_step=steps)
+    if Requirement.DUT in required and run.unresolved is not None:
+        raise HostError(run.unresolved.what, where=f"--require dut: {run.unresolved.where}", next_step=run.unresolved.next_step)
+
+
+def _ask_engine(engine: Path | None, watch_s: float) -> tuple[Mapping[str, Any] | EvenhandError, Watch | EvenhandError | None]:
+    """What the engine is, and what it saw; the errors themselves where it is not there, or cannot look. Both are findings here."""
+    try:
+        session = EngineSession([find_engine(engine)])
+    except EvenhandError as error:
+        return error, error if watch_s else None
+    with session:
+        if not watch_s:
+            return session.about, None
+        try:
+            return session.about, watch(session, cpus=sorted(os.sched_getaffinity(0)), seconds=watch_s)
+        except (RequestError, HostError) as error:  # one that was built before there was such a request, or may not use a CPU
+            return session.about, error
+
+
+def _ports(setup: Setup, tester: OpenTester) -> list[PortFacts]:
+    testbed = setup.testbed
+
+    def read() -> dict[str, InterfaceFacts]:
+        return {side: read_interface(port.device) for side, port in testbed.ports.items()}
+
+    if setup.lab is None:
+        interfaces = read()
+    else:
+        with host_errors("look at the lab's interfaces", where=setup.lab.tester_namespace):
+            interfaces = run_inside(setup.lab.tester_namespace, read)
+    workers = lay_out_workers(testbed.tester.cpus, testbed.tester.receive_queues)
+    return [
+        port_facts(side, opened=tester.opened, resolved=tester.resolved, workers=workers, interface=interfaces[side])
+        for side in testbed.ports
+    ]

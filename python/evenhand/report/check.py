@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: what a host offers, what a testbed's ports are, and what the tester keeps there; 80 columns hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.errors import HostError
+from evenhand.host import HostSurvey, State
+from evenhand.host.finding import Part
+from evenhand.host.ports import PortFacts
+from evenhand.report.throughput import VERDICT_STYLES, Profile
+from evenhand.search import TesterCeiling
+from evenhand.trial import Limits
+from evenhand.units import format_count, format_line_rate, format_rate, format_ratio
+
+STATE_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.MISSING: "red", State.UNKNOWN: "dim"}
+PART_COMMANDS = {
+    Part.REFERENCE: "make demo",
+    Part.LAB: "make demo-linux",
+    Part.INTERFACES: "ports net_af_packet, net_af_xdp of a testbed",
+    Part.NICS: "PCI ports of a testbed (vfio-pci, mlx)",
+}
+DUT_WAY, LOOPED_WAY = "dut", "looped"
+_INDENT = "    "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingEntry:
+    """The tester's ceiling on one way."""
+
+    way: str
+    """Through the DUT, or looped."""
+    profile: Profile
+    ceiling: TesterCeiling
+    duration_s: float
+    """Of each trial."""
+    cpus: tuple[int, ...]
+    """The tester's."""
+    limits: Limits
+    """By which the trials were judged."""
+
+    def to_document(self) -> dict[str, Any]:
+        """For `--json` (contract/check.schema.json)."""
+        trials = [
+            {
+                "intended_fps_per_direction": trial.intended_fps,
+                "offered_fps_per_direction": trial.offered_fps,
+                "verdict": str(trial.verdict),
+                "loss_ratio": trial.loss_ratio,
+                "reasons": [{"code": reason.code, "text": reason.text} for reason in trial.reasons],
+            }
+            for trial in self.ceiling.trials
+        ]
+        return {
+            "way": self.way, **self.profile.to_document(), "cpus": list(self.cpus), "duration_s": self.duration_s,
+            "limits": self.limits.to_contract(), **self.ceiling.to_document(), "trials": trials,
+        }  # fmt: skip
+
+
+def host_table(survey: HostSurvey) -> Table:
+    """A row for each finding."""
+    table = _table("This host")
+    table.add_column("check", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("found", overflow="fold")
+    for finding in survey.findings:
+        table.add_row(finding.name, Text(str(finding.state), style=STATE_STYLES[finding.state]), finding.found)
+    return table
+
+
+def parts_table(survey: HostSurvey) -> Table:
+    """What can run here."""
+    table = _table("What can run here")
+    table.add_column("part", no_wrap=True)
+    table.add_column("runs", no_wrap=True)
+    table.add_column("how, or what is missing", overflow="fold")
+    for readiness in survey.parts:
+        word = Text("yes", style="green") if readiness.can_run else Text("no", style="red")
+        table.add_row(
+            readiness.part.label, word, PART_COMMANDS[readiness.part] if readiness.can_run else f"missing: {', '.join(readiness.missing)}"
+        )
+    return table
+
+
+def advice_lines(survey: HostSurvey) -> Iterator[str]:
+    """What to do about each finding that is weak or missing; commands stand alone on their lines, to be copied."""
+    for finding in survey.with_advice:
+        needed = f" (for {', '.join(part.label for part in finding.missing_for)})" if finding.missing_for else ""
+        if set(finding.missing_for) == set(Part):
+            needed = " (for all)"
+        yield f"{finding.name}{needed}: {finding.advice}"
+        for command in finding.commands:
+            yield f"{_INDENT}{command}"
+
+
+def ports_table(ports: Sequence[PortFacts]) -> Table:
+    """A column for each port."""
+    table = _table("Ports")
+    table.add_column("", no_wrap=True)
+    for port in ports:
+        table.add_column(port.side, overflow="fold")
+    rows: list[tuple[str, list[str]]] = [
+        ("device", [port.device for port in ports]),
+        ("driver", [port.driver for port in ports]),
+        ("link", ["up" if port.link_up else "down" for port in ports]),
+        ("line rate", ["not known" if port.line_rate_bps is None else format_line_rate(port.line_rate_bps) for port in ports]),
+        ("MAC", [port.mac for port in ports]),
+        ("MTU", ["not known" if port.mtu is None else format_count(port.mtu) for port in ports]),
+        ("receive", [_queues(port.receive_queues, port.receive_ring_frames) for port in ports]),
+        ("transmit", [_queues(port.transmit_queues, port.transmit_ring_frames) for port in ports]),
+        ("hash", [_hash(port.flow_hash) for port in ports]),
+        ("DUT's MAC", [_dut_mac(port) for port in ports]),
+    ]
+    for title, cells in rows:
+        table.add_row(title, *cells)
+    return table
+
+
+def dut_line(unresolved: HostError | None, ports: Sequence[PortFacts]) -> str:
+    """Whether the DUT answered."""
+    if unresolved is not None:
+        return f"The DUT is not resolved: {unresolved}. {unresolved.next_step}"
+    if all(port.is_dut_mac_static for port in ports):
+        return "The DUT's MACs are those of the testbed file: nobody was asked."
+    return "The DUT is resolved."
+
+
+def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
+    """The highest load that the tester kept, what it was made with, and what happened above."""
+    ceiling, profile = entry.ceiling, entry.profile
+    way = "through the DUT" if entry.way == DUT_WAY else "ports looped inside this machine, no DUT"
+    yield Text(f"The tester's ceiling, {way}", style="bold")
+    both = "each of both directions" if len(profile.directions) == 2 else "one direction"
+    cpus = f"CPU{'s' if len(entry.cpus) > 1 else ''} {', '.join(map(str, entry.cpus))}"
+    yield Text(f"{profile.plan.title}, {profile.hosts}, {profile.protocol}, {profile.frame_size} octets, {both}, {cpus}")
+    changed = [f"{key} {value:g}" for key, value in entry.limits.to_contract().items() if value != Limits().to_contract()[key]]
+    if changed:
+        yield Text(f"Judged by other limits than the defaults: {', '.join(changed)}.")
+    if ceiling.rate_fps is None:
+        yield Text(f"No load was kept, down to {format_rate(ceiling.min_fps)} per direction.", style="red")
+    else:
+        at = f"; offered: {format_count(round(ceiling.offered_fps))} fps" if ceiling.offered_fps else ""
+        more = ": the maximum that was tried" if ceiling.is_at_maximum else ""
+        line = f"The tester keeps {format_count(ceiling.rate_fps)} fps per direction{more}{at}."
+        yield Text(line, style="green")
+    if ceiling.was_stopped:
+        yield Text("The search was stopped before its end.")
+    if ceiling.above_fps is not None:
+        yield Text(
+            f"It does not keep {format_count(ceiling.above_fps)} fps; offered: {format_count(round(ceiling.offered_above_fps or 0))} fps:"
+        )
+        for reason in ceiling.reasons_above:
+            yield Text(f"{_INDENT}{reason.code}: {reason.text}")
+        if ceiling.is_disturbed:
+            yield Text(
+                "It offered twice that elsewhere: not the load, but what took the tester's CPU away ended it here. See stalls above."
+            )
+    if ceiling.maximum_offered_load_fps is not None:
+        yield Text(f"The most that it offered, on schedule or not: {format_count(round(ceiling.maximum_offered_load_fps))} fps.")
+    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in ceiling.trials)} {verdict}" for verdict in VERDICT_STYLES)
+    if ceiling.is_loss_ours:
+        judged = "a lost frame was lost by the tester, so only PASS counts"
+    else:
+        worst = max((trial.loss_ratio for trial in ceiling.trials if trial.is_valid), default=0.0)
+        judged = f"what was lost (at most {format_ratio(worst)}) is the DUT's, and has no say"
+    yield Text(f"{len(ceiling.trials)} trials: {counts}; {judged}.")
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+
+
+def _queues(queues: int, ring_frames: int) -> str:
+    return f"{queues} queue{'s' if queues != 1 else ''} of {format_count(ring_frames)} frames"
+
+
+def _hash(flow_hash: Mapping[str, str | None] | None) -> str:
+    known = {flow: letters for flow, letters in (flow_hash or {}).items() if letters is not None}
+    return ", ".join(f"{flow}: {letters}" for flow, letters in known.items()) or "not known"
+
+
+def _dut_mac(port: PortFacts) -> str:
+    if port.dut_mac is None:
+        return "not resolved"
+    return f"{port.dut_mac} ({'from the file' if port.is_dut_mac_static else 'answered'})"

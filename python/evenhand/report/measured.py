@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: what a run has measured when it cannot go on, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from evenhand.report.throughput import trials_table
+from evenhand.report.trial import trial_report
+from evenhand.search import Outcome, ThroughputResult, describe_outcome
+from evenhand.series import MeasuredSearch
+from evenhand.trial import Verdict
+from evenhand.units import format_count
+
+
+def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
+    """Every trial of each search, and for a throughput search how far it came; searches without a trial are left out."""
+    parts: list[RenderableType] = []
+    for search in searches:
+        if search.kind == "trial":
+            parts += [trial_report(result) for result in search.results]
+        else:
+            parts += [Text(f"{search.name}: {format_count(r.intended_fps)} fps per direction {r.verdict}") for r in search.results]
+        if search.goal is None or not search.trials:
+            continue
+        result = search.end or ThroughputResult(
+            goal=search.goal, outcome=Outcome.STOPPED, throughput_fps=None, upper_fps=None, trials=tuple(search.trials)
+        )
+        counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
+        value = "" if result.throughput_fps is None else f"Throughput: {format_count(result.throughput_fps)} fps per direction. "
+        parts += [
+            trials_table(search.trials, title=f"Trials of {search.name}" if search.name != "throughput" else "Trials"),
+            Text(f"{value}Outcome: {describe_outcome(result)}. Trials: {len(result.trials)} ({counts})."),
+        ]
+    return parts

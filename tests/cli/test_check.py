@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand check`: what it tells, what it refuses, and that its document has the documented shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from evenhand.cli import setup
+from evenhand.host import Part
+from tests.cli.running import TESTBED, Ended
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+SCHEMA = Path(__file__).resolve().parents[2] / "contract" / "check.schema.json"
+QUICK = ("--watch", "0.1s", "--duration", "0.1s")
+
+
+def fits(document: Any) -> Any:
+    """The document, if its shape is the documented one."""
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(document)
+    return document
+
+
+def finding(document: Any, name: str) -> Any:
+    return next(one for one in document["host"]["findings"] if one["name"] == name)
+
+
+def test_a_check_of_the_host_alone_ends_well_whatever_it_finds(evenhand: Run, engine_playing: Play) -> None:
+    engine_playing("fair")
+    ended = evenhand("check", *QUICK)
+    assert ended.code == 0, ended.err
+    for words in ("This host", "DPDK 22.11.11", "away 3 times, longest 1.52 ms", "What can run here", "reference router"):
+        assert words in ended.out
+    assert "Ports" not in ended.out
+
+
+def test_the_document_has_the_documented_shape(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """The schema of contract/ is for programs that read it."""
+    engine_playing("simulated-640000-900000")
+    alone = fits(evenhand("check", *QUICK, "--json").json)
+    assert alone["testbed"] is None
+    assert alone["ceilings"] == []
+    assert finding(alone, "clock")["facts"]["ticks"]["error_ppm_raw"] == 0.25
+    assert finding(alone, "stalls")["facts"]["seconds"] == 0.1
+    assert [part["part"] for part in alone["host"]["parts"]] == list(Part)
+    whole = fits(evenhand("check", testbed, "--looped", *QUICK, "--json").json)
+    assert whole["testbed"]["is_dut_resolved"]
+    assert whole["testbed"]["ports"]["left"]["receive_queues"] == 1
+    assert [ceiling["way"] for ceiling in whole["ceilings"]] == ["dut", "looped"]
+
+
+@pytest.mark.parametrize(("plan", "size"), [("gateway-v4", 64), ("gateway-v6", 84)])
+def test_the_ceiling_is_that_of_the_tester_not_of_the_dut(evenhand: Run, engine_playing: Play, testbed: Path, plan: str, size: int) -> None:
+    """MLR-14: through a DUT that forwards 640 kfps, a tester of 2.3 Mfps keeps 2.3 Mfps; looped, what is lost is its own fault."""
+    engine_playing("simulated-640000-2300000")
+    through, looped = fits(evenhand("check", testbed, "--looped", "--plan", plan, *QUICK, "--json").json)["ceilings"]
+    assert 2.3e6 * 0.95 <= through["ceiling_fps_per_direction"] <= 2.3e6
+    assert through["above"]["offered_fps_per_direction"] == pytest.approx(2.3e6, rel=1e-3)
+    assert through["above"]["reasons"][0]["code"] == "offered_load"
+    assert not through["is_loss_ours"]
+    assert 640_000 * 0.95 <= looped["ceiling_fps_per_direction"] <= 640_000
+    assert looped["is_loss_ours"]
+    for ceiling in (through, looped):
+        assert (ceiling["plan"], ceiling["frame_size"]) == (plan.replace("-", "_"), size)
+        assert ceiling["directions"] == ["forward", "reverse"]
+
+
+def test_options_shape_the_ceiling(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    engine_playing("simulated-1-700000")
+    line = ("--maximum-rate", "500kfps", "--hosts", "10", "--frame-size", "128", "--one-way", "--precision", "1%")
+    testbed.write_text(f'{TESTBED}[limits]\nlongest_overdue = "1s"\n')
+    (ceiling,) = fits(evenhand("check", testbed, *line, "--overdue-after", "5ms", *QUICK, "--json").json)["ceilings"]
+    assert (ceiling["limits"]["overdue_after_us"], ceiling["limits"]["longest_overdue_us"]) == (5000, 1e6)
+    assert ceiling["is_at_maximum"]
+    assert ceiling["ceiling_fps_per_direction"] == 500_000
+    assert ceiling["hosts"] == {"left": 10, "right": 10}
+    assert (ceiling["frame_size"], ceiling["directions"]) == (128, ["forward"])
+
+
+def test_the_line_rate_bounds_the_ceiling(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """R2544-16: the engine here tells 10 Gbit/s."""
+    engine_playing("fair")
+    ended = evenhand("check", testbed, "--maximum-rate", "14880953fps", *QUICK)
+    assert ended.code == 2
+    assert "14,880,952 fps" in ended.err
+
+
+def test_a_dut_that_does_not_answer_is_a_finding(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    engine_playing("no-dut")
+    ended = evenhand("check", testbed, *QUICK)
+    assert ended.code == 0, ended.err
+    assert "The DUT is not resolved: ports.left: 10.0.0.1 did not answer ARP" in ended.out
+    assert "No trial was made" in ended.err
+    document = fits(evenhand("check", testbed, *QUICK, "--json").json)
+    assert not document["testbed"]["is_dut_resolved"]
+    assert document["ceilings"] == []
+
+
+def test_ports_only_makes_no_trial(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    engine_playing("fair")
+    document = fits(evenhand("check", testbed, "--ports-only", *QUICK, "--json").json)
+    assert document["testbed"]["ports"]["right"]["driver"] == "net_ice"
+    assert document["ceilings"] == []
+
+
+def test_a_host_without_an_engine_is_told_to_build_it(evenhand: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EVENHAND_ENGINE", str(tmp_path / "nothing"))
+    ended = evenhand("check")
+    assert ended.code == 0
+    assert "make build" in ended.out
+    document = fits(evenhand("check", "--json").json)
+    assert not any(part["can_run"] for part in document["host"]["parts"])
+    assert evenhand("check", "--looped").code == 3
+
+
+@pytest.mark.parametrize("part", ["no-watch", "crash", "contract-2"])
+def test_an_engine_that_cannot_look_is_a_finding_or_a_bug(evenhand: Run, engine_playing: Play, part: str) -> None:
+    engine_playing(part)
+    ended = evenhand("check", *QUICK)
+    assert ended.code == (4 if part == "crash" else 0)
+    if part == "no-watch":
+        assert '"watch" is none of' in ended.out
+
+
+def test_nothing_is_opened_without_a_testbed(evenhand: Run, engine_playing: Play, tmp_path: Path) -> None:
+    """SEED-80: what the engine is asked without TESTBED opens no port."""
+    engine_playing("fair")
+    said = tmp_path / "said"
+    engine = tmp_path / "engine"
+    engine.write_text(engine.read_text().replace("exec ", f'tee "{said}" | exec '))
+    assert evenhand("check", *QUICK).code == 0
+    assert [json.loads(line)["request"] for line in said.read_text().splitlines()] == ["about", "watch"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--ports-only",), "no ports to open"),
+        (("--require", "dut"), "no DUT to look for"),
+        (("--require", "luck"), "luck"),
+        (("--watch", "2h"), "longer than an hour"),
+        (("--watch", "soon"), "--watch"),
+        (("--looped", "--duration", "0"), "must be above 0"),
+        (("--looped", "--precision", "0"), "precision"),
+        (("--looped", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"), "above the maximum rate"),
+        (("--frame-size", "63"), "64 to 1518"),
+        (("--plan", "gateway-v5"), "no plan"),
+    ],
+)
+def test_bad_options_start_no_engine(evenhand: Run, engine_playing: Play, tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    engine_playing("fair")
+    ended = evenhand("check", *options)
+    assert ended.code == 2
+    assert words in ended.err
+    assert not (tmp_path / "engine-was-started").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "words"),
+    [
+        ("isolated_test_environment = true", "", 2, "isolated test environment"),
+        ("net_ring0", "net_af_packet0,iface=nothing0", 3, "nothing0 does not exist"),
+        ("net_ring0", "0000:ff:1f.7", 3, "`evenhand check` lists the NICs"),
+    ],
+)
+def test_a_bad_testbed_starts_no_engine(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, old: str, new: str, code: int, words: str
+) -> None:
+    """SEED-80, R6815-01: as in all verbs."""
+    engine_playing("fair")
+    testbed.write_text(TESTBED.replace(old, new))
+    ended = evenhand("check", testbed, *QUICK)
+    assert ended.code == code
+    assert words in ended.err
+    assert not (tmp_path / "engine-was-started").exists()
+
+
+def test_a_lab_that_is_not_up_is_named_with_the_way_to_it(
+    evenhand: Run, engine_playing: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine_playing("fair")
+    monkeypatch.setattr(setup, "lab_status", lambda name: None)  # somebody on this machine may have one
+    ended = evenhand("check", "lab:linux")
+    assert ended.code == 2
+    assert "evenhand lab up linux --plan gateway-v4" in ended.err
+    assert not (tmp_path / "engine-was-started").exists()
+
+
+def test_a_direct_plan_with_many_addresses_is_warned_of_before_it_is_sent(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """SEED-06, SEED-80."""
+    engine_playing("no-dut")
+    assert "Warning: " in evenhand("check", testbed, "--plan", "direct-v4-net16", *QUICK).err
+
+
+def test_a_port_that_does_not_open_is_an_error_after_the_host_was_shown(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """The table above the error often tells why."""
+    engine_playing("fault-host_not_ready")
+    ended = evenhand("check", testbed, "--watch", "0")
+    assert ended.code == 3
+    assert "What can run here" in ended.out
+    assert "Where:" in ended.err
+
+
+def test_require_makes_a_check_fail_after_telling_all(
+    evenhand: Run, engine_playing: Play, testbed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine_playing("no-dut")
+    ended = evenhand("check", testbed, *QUICK, "--require", "dut", "--json")
+    assert ended.code == 3
+    assert fits(ended.json)["testbed"]["unresolved"]
+    assert "did not answer ARP" in ended.err
+    engine_playing("simulated-1000000000")
+    line = ("check", testbed, "--ports-only", "--require", "dut", "--require", "reference", *QUICK)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
+    assert evenhand(*line).code == 0
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    monkeypatch.setattr("os.sched_setaffinity", lambda pid, cpus: None)
+    ended = evenhand(*line)
+    assert ended.code == 3
+    assert "reference router (missing: CPUs)" in ended.err
+
+
+def test_a_demo_that_lacks_a_cpu_leads_to_the_check(evenhand: Run, engine_playing: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_playing("fair")
+    monkeypatch.setenv("EVENHAND_ROUTER", str(engine))
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    ended = evenhand("demo", "--no-run")
+    assert ended.code == 3
+    assert "`evenhand check` shows those that it may use" in ended.err

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A disk that is full before the run is over: an error of three lines, and no trial is lost that was measured."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evenhand.series import read_run
+
+Play = Callable[[str], Path]
+QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s", "--waits", "short")
+ROOM_OCTETS = 80 * 1024
+"""For the tables, the description of the search, and some trials."""
+ROOM_OF_NO_TRIAL = 24 * 1024
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system that is soon full."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM_OCTETS}", "none", folder], check=True)
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def evenhand(*arguments: str | Path, file_limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    def limit() -> None:
+        if file_limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+
+    return subprocess.run(
+        [sys.executable, "-m", "evenhand", *arguments], capture_output=True, text=True, timeout=120, check=False, preexec_fn=limit
+    )
+
+
+def assert_nothing_is_lost(ended: subprocess.CompletedProcess[str], run: Path) -> None:
+    assert ended.returncode == 3, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert [line.split(":")[0] for line in ended.stderr.splitlines()[-3:]] == ["Error", "Where", "Next"]
+    assert "cannot be stored any further" in ended.stderr
+    assert ended.stdout == ""
+    (search,) = read_run(run).searches
+    stored = len(search.trials)
+    shown = re.findall(r"^ *(\d+) +[\d,]+ fps +\S+ s +(?:PASS|FAIL|INVALID)", ended.stderr, re.MULTILINE)
+    # The one that found no room is shown as well.
+    assert [int(number) for number in shown] == list(range(1, stored + 2))
+    assert stored >= 1
+    assert f"stored in {run}." in ended.stderr
+    assert "Outcome: stopped before the end. Highest load passed:" in ended.stderr
+
+
+def test_a_search_on_a_file_that_may_not_grow_ends_with_its_table(engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    """D11."""
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    assert_nothing_is_lost(evenhand("throughput", testbed, *QUICK, "--run", run, file_limit=ROOM_OCTETS), run)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="to mount a small file system needs root")
+def test_a_search_on_a_full_disk_ends_with_its_table(engine_playing: Play, testbed: Path, small_disk: Path) -> None:
+    """D11."""
+    engine_playing("simulated-640000")
+    run = small_disk / "a.evenhand"
+    assert_nothing_is_lost(evenhand("throughput", testbed, *QUICK, "--run", run), run)
+
+
+def test_a_trial_that_finds_no_room_is_shown_in_full(engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    ended = evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--run", run, file_limit=ROOM_OF_NO_TRIAL)
+    assert ended.returncode == 3, ended.stderr
+    assert "Trial 1: PASS" in ended.stderr
+    assert "forwarding rate" in ended.stderr
+    assert "No trial is stored." in ended.stderr
+    assert "cannot be stored any further" in ended.stderr
+    assert not run.exists()
+
+
+def test_a_run_that_cannot_even_begin_leaves_no_file(engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    ended = evenhand("throughput", testbed, *QUICK, "--run", run, file_limit=4096)
+    assert ended.returncode == 3
+    assert "the run cannot be stored" in ended.stderr
+    assert not run.exists()
+    assert not (tmp_path / "engine-was-started").exists()

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand check` with the real engine: looped ports, a lab, a port that does not exist; as root and as nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from rich.console import Console
+from wire_session import PATIENT, cpus
+
+from evenhand import testbed
+from evenhand.cli.ceiling import CeilingGoal, measure_ceiling
+from evenhand.cli.setup import make_looped_setup, open_tester
+from evenhand.lab import linux_lab
+from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.progress import ProgressDisplay
+from evenhand.report.check import LOOPED_WAY
+from evenhand.trial import Limits, find_engine
+
+pytestmark = pytest.mark.wire
+CONTRACT = Path(__file__).resolve().parents[2] / "contract"
+PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6(), gateway_v6(1)], ids=["v4", "v6", "v6-one-pair"])
+CHECK = [sys.executable, "-m", "evenhand", "check"]
+ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def run(*words: str | Path, prefix: list[str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A check in a process of its own; its engine is the one that was built."""
+    environment = {**os.environ, "EVENHAND_ENGINE": str(find_engine())}
+    command = [*(prefix or []), *CHECK, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
+
+
+@PLANS
+@pytest.mark.parametrize("number", [1, 2])
+def test_looped_ports_need_no_dut(plan: AddressPlan, number: int, tmp_path: Path) -> None:
+    """MLR-14: every frame comes back, whatever the addresses; the maximum is kept, since a busy machine is forgiven its delays here."""
+    if len(cpus()) < number:
+        pytest.skip(f"needs {number} CPUs")
+    setup = make_looped_setup(testbed.Tester(cpus=tuple(cpus()[-number:])), tmp_path)
+    goal = CeilingGoal(max_fps=20_000.0, min_fps=None, duration_s=0.3, precision=0.05)
+    with (
+        ProgressDisplay(Console(stderr=True)) as progress,
+        open_tester(
+            setup, plan, frame_size=plan.smallest_frame_size, seed=1, directions=("forward", "reverse"), engine=None
+        ) as tester,
+    ):  # fmt: skip
+        entry = measure_ceiling(tester, setup.testbed.tester.cpus, goal, way=LOOPED_WAY, progress=progress, limits=Limits(**PATIENT))
+    assert entry.ceiling.is_at_maximum, entry.ceiling.reasons_above
+    assert entry.ceiling.trials[-1].lost_frames == 0
+    assert all(d.received_frames == 6_000 for d in entry.ceiling.trials[-1].directions.values())
+
+
+def test_more_cpus_get_a_queue_for_each_stream(tmp_path: Path) -> None:
+    """A ring of the cable that nobody reads would look like loss."""
+    for number in range(1, 14):
+        tester = make_looped_setup(testbed.Tester(cpus=tuple(range(number))), tmp_path).testbed.tester
+        request = make_looped_setup(tester, tmp_path).testbed.open_request(gateway_v4(), frame_size=64, seed=1)
+        for side in ("left", "right"):
+            streams = [s for worker in request["workers"] for s in worker.get("senders", ()) if s["side"] == side]
+            queues = [r for worker in request["workers"] for r in worker.get("receivers", ()) if r["side"] == side]
+            assert len(streams) == len(queues) == max(number // 4, 1)
+
+
+@pytest.mark.parametrize(
+    "user",
+    ["self", pytest.param("nobody", marks=[pytest.mark.root, ROOT, pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv")])],
+)
+def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
+    """The document of the real thing fits its schema; nobody may do less than root."""
+    line = ("--json", "--watch", "0.2s", "--looped", "--maximum-rate", "20kfps", "--minimum-rate", "10kfps", "--duration", "0.2s")
+    ended = run(*line, prefix=AS_NOBODY if user == "nobody" else None)
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    jsonschema.Draft202012Validator(json.loads((CONTRACT / "check.schema.json").read_text())).validate(document)
+    findings = {finding["name"]: finding for finding in document["host"]["findings"]}
+    assert findings["engine"]["facts"]["dpdk"]
+    is_root = user == "self" and os.geteuid() == 0
+    assert findings["privileges"]["facts"]["is_root"] == is_root
+    lab = next(part for part in document["host"]["parts"] if part["part"] == "lab")
+    if user == "nobody":
+        assert "privileges" in lab["missing"]
+    (ceiling,) = document["ceilings"]
+    assert {trial["intended_fps_per_direction"] for trial in ceiling["trials"]} <= {20_000, *range(10_000, 20_000)}
+    stalls = findings["stalls"]
+    if stalls["state"] != "unknown":  # an engine that can watch
+        assert [cpu["cpu"] for cpu in stalls["facts"]["cpus"]] == cpus()
+        assert findings["clock"]["facts"]["ticks"]["ticks_per_second"] > 1e6
+
+
+def test_a_device_that_does_not_open_is_the_hosts_fault(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(
+        "isolated_test_environment = true\n[left]\ndevice = 'net_nosuchdriver0'\n[right]\ndevice = 'net_ring1'\n"
+        f"[tester]\ncpus = [{cpus()[0]}]\n"
+    )
+    ended = run(file, "--watch", "0")
+    assert ended.returncode == 3
+    assert "What can run here" in ended.stdout
+    assert "net_nosuchdriver0" in ended.stderr
+    assert "Next:" in ended.stderr
+
+
+def test_a_cpu_that_is_not_there_leads_to_the_check(tmp_path: Path) -> None:
+    """What the engine refuses for the host's sake, `check` tells more about."""
+    file = tmp_path / "wrong.toml"
+    file.write_text(
+        "isolated_test_environment = true\n[left]\ndevice = 'net_ring0'\n[right]\ndevice = 'net_ring1'\n[tester]\ncpus = [1023]\n"
+    )
+    ended = run(file, "--watch", "0")
+    assert ended.returncode == 3
+    assert "`evenhand check` shows what this host offers." in ended.stderr
+
+
+@pytest.mark.root
+@ROOT
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
+def test_the_ports_of_a_lab_are_told_with_what_the_kernel_knows(plan: AddressPlan) -> None:
+    """SEED-19: the lab's router answers ARP and ND; MTU is that of the veth inside the tester's namespace."""
+    name = f"c{os.getpid() % 10_000_000}"
+    with linux_lab(plan, name=name):
+        ended = run(f"lab:{name}", "--plan", plan.title, "--ports-only", "--require", "dut", "--watch", "0", "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)["testbed"]
+    assert found["is_dut_resolved"]
+    for side in ("left", "right"):
+        port = found["ports"][side]
+        assert port["driver"] == "net_af_xdp"
+        assert port["mtu"] == 1500
+        assert port["dut_mac"]
+        assert not port["is_dut_mac_static"]
