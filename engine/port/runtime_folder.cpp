@@ -39,7 +39,7 @@ bool names_a_dead_process(std::string_view name) {
 void remove_left_behind(const fs::path& path) {
     const int folder = open_folder(path);
     if (folder < 0) return;
-    struct stat facts {};
+    struct stat facts{};
     if (fstat(folder, &facts) == 0 && facts.st_uid == geteuid() && flock(folder, LOCK_EX | LOCK_NB) == 0) (void)rmdir(path.c_str());
     close(folder);
 }

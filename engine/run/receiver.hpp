@@ -169,7 +169,8 @@ class Receiver {
     /// Sent before this trial, or later than now: another run's frame, or no frame of ours at all. Its number says nothing then.
     [[nodiscard]] bool is_of_another_time(Ticks now, Ticks sent) const noexcept {
         const Ticks age = (now - sent + expectation_->clock_skew) & frame::time_mask;
-        return age > now - expectation_->start + 2 * expectation_->clock_skew;
+        const Ticks since_start = is_after(now, expectation_->start) ? now - expectation_->start : 0;
+        return age > since_start + 2 * expectation_->clock_skew;
     }
 
     void count_test_frame(const std::byte* octets, std::size_t length, const frame::FirstLook& look, Ticks now) noexcept {

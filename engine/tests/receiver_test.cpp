@@ -134,6 +134,21 @@ TEST_CASE("frames that were sent before the trial, or in the future, are stale w
     }
 }
 
+TEST_CASE("what comes before the first frame is due is stale") {
+    Rig4 earlier{{.frames = 100}};
+    std::vector<MemoryPort::Frame> captured;
+    earlier.left.on_the_wire = [&](MemoryPort::Frame& f) {
+        captured.push_back(f);
+        return 0U;
+    };
+    earlier.run();
+    Rig4 rig{{.frames = 100, .start = start + second}};
+    for (const auto& f : captured) rig.right.inject(f);
+    rig.run_until(rig.options.start - us);
+    CHECK(rig.got().stale_frames == 100);
+    CHECK(rig.got().received_frames == 0);
+}
+
 TEST_CASE("what no router makes of a test frame is not received, even with right checksums: IPv4") {
     using L = frame::Layout<IpVersion::v4>;
     struct Case {

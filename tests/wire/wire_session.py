@@ -69,6 +69,7 @@ def open_ports(
         for side, mac in zip(("left", "right"), dut_macs, strict=True):
             ports[side]["dut_mac"] = mac
     workers = workers or one_worker()
+    arguments.setdefault("session", 0)  # so that a trial's number on the wire is its own
     return session.request(
         "open", host={"memory_mb": needed_memory_mb(workers, ports)}, ports=ports, workers=workers, plan=plan.to_contract(),
         frame_size=frame_size or plan.smallest_frame_size, seed=seed, **arguments,

@@ -18,7 +18,7 @@ from evenhand.progress import ProgressDisplay
 from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.search import Outcome, ThroughputGoal, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
-from evenhand.trial import EngineMeasurer, Limits, TrialResult, Waits, find_engine
+from evenhand.trial import USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, Waits, find_engine
 from evenhand.units import format_count, format_ratio
 
 LAB_NAME = "demo"
@@ -48,7 +48,7 @@ OVERDUE_TOLERANCE = 0.05
 
 def demo_limits(highest_fps: float) -> Limits:
     """Limits of trials at up to this load: a frame may be late by what the DUT's ring holds, and by OVERDUE_AFTER_US."""
-    overdue_after_us = max(Limits().overdue_after_us, min(OVERDUE_AFTER_US, DUT_RING_FRAMES / highest_fps * 1e6))
+    overdue_after_us = max(USUAL_OVERDUE_AFTER_US, min(OVERDUE_AFTER_US, DUT_RING_FRAMES / highest_fps * 1e6))
     return Limits(loss_ratio=LOSS_RATIO, overdue_after_us=round(overdue_after_us), overdue_tolerance=OVERDUE_TOLERANCE)
 
 
@@ -215,7 +215,7 @@ def closing_lines(entries: list[SuiteEntry], ceilings: dict[str, float], facts: 
     """What stands below the table; first of all whether the router's limit was reached."""
     first = next(iter(facts.values()))
     host = read_host_facts()
-    overdue = sorted({demo_limits(fps).overdue_after_us for fps in ceilings.values()})
+    overdue = sorted({demo_limits(fps).overdue_after_us or 0 for fps in ceilings.values()})
     kept = ", ".join(f"{format_count(fps)} with {plan_title(name)}" for name, fps in ceilings.items())
     return [
         *limit_lines(entries),
@@ -224,7 +224,7 @@ def closing_lines(entries: list[SuiteEntry], ceilings: dict[str, float], facts: 
         "Protocol UDP, addresses and ports pseudorandom, both directions at once; the tester itself keeps at least"
         f" {kept} fps per direction.",
         f"A frame counts as overdue from {' and '.join(f'{limit:.0f}' for limit in overdue)} us on (default"
-        f" {Limits().overdue_after_us:.0f} us), and {format_ratio(OVERDUE_TOLERANCE)} of them are allowed (default"
+        f" {USUAL_OVERDUE_AFTER_US:.0f} us), and {format_ratio(OVERDUE_TOLERANCE)} of them are allowed (default"
         f" {format_ratio(Limits().overdue_tolerance)}): a virtual machine takes its CPUs away for moments.",
         *suite_lines(entries),
     ]

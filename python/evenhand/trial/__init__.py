@@ -12,7 +12,7 @@ from evenhand.trial.learning import (
     LearningResult,
     learn,
 )
-from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, EngineMeasurer, Limits, Measurer, Waits
+from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict, WatchedCpu, join_directions
 from evenhand.trial.simulated import SimulatedMeasurer
@@ -27,6 +27,7 @@ __all__ = [
     "MAX_PROOF_FRAMES",
     "RFC_WAITS",
     "SHORT_WAITS",
+    "USUAL_OVERDUE_AFTER_US",
     "CpuStalls",
     "Deviation",
     "DirectionResult",

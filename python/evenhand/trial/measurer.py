@@ -54,6 +54,9 @@ SHORT_WAITS = Waits(after_routing_s=0.1, after_learning_s=0.2, residual_s=0.3, r
 """For software ports, whose queues hold milliseconds."""
 
 
+USUAL_OVERDUE_AFTER_US = 100.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Where a trial stops to pass (loss) and to be valid (the rest)."""
@@ -61,22 +64,26 @@ class Limits:
     loss_ratio: float = 0.0
     offered_tolerance: float = 0.0001
     """R2544-39."""
-    overdue_after_us: float = 100.0
-    """A frame that leaves later than this after its time is overdue: it comes to the device as part of a burst."""
+    overdue_after_us: float | None = None
+    """A frame that leaves later than this after its time is overdue: it comes to the device as part of a burst.
+    None: USUAL_OVERDUE_AFTER_US, but no more than 1,500 frames at the trial's rate."""
     overdue_tolerance: float = 0.01
     """Share of overdue frames that a valid trial may have; why some may be, docs/explanation/validity.md tells."""
     longest_overdue_us: float = 100_000.0
     clock_ppm: float = 100.0
+    duplicate_tolerance: float = 0.01
+    """Share of duplicated frames that a valid trial may have: with more, something else than forwarding is going on."""
 
     def to_contract(self) -> dict[str, float]:
-        return {
+        limits = {
             "loss_ratio": self.loss_ratio,
             "offered_tolerance": self.offered_tolerance,
-            "overdue_after_us": self.overdue_after_us,
             "overdue_tolerance": self.overdue_tolerance,
             "longest_overdue_us": self.longest_overdue_us,
             "clock_ppm": self.clock_ppm,
+            "duplicate_tolerance": self.duplicate_tolerance,
         }
+        return limits if self.overdue_after_us is None else {**limits, "overdue_after_us": self.overdue_after_us}
 
 
 @dataclass(slots=True, kw_only=True)

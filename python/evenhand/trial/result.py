@@ -15,7 +15,8 @@ CONTRACT = 1
 """Version of contract/*.schema.json that this code reads and writes."""
 
 
-_LOAD_NOT_OFFERED = frozenset({"offered_load", "port_refused", "transmit_not_drained", "clock", "link", "stopped"})
+_NO_MOMENT = frozenset({"offered_load", "port_refused", "transmit_not_drained", "clock", "link", "stopped", "counters", "duplicates"})
+"""Codes of what the next trial will hardly be without."""
 _MOMENTS = 0.25
 """Share of overdue frames up to which moments may be the cause; a tester that is too slow has more."""
 
@@ -197,7 +198,7 @@ class TrialResult:
     @property
     def was_spoiled_by_a_moment(self) -> bool:
         """INVALID although the tester offered the load: something short came between, and the next trial may well be valid."""
-        if self.is_valid or {reason.code for reason in self.reasons} & _LOAD_NOT_OFFERED:
+        if self.is_valid or {reason.code for reason in self.reasons} & _NO_MOMENT:
             return False
         return all(d.sender.overdue_frames <= _MOMENTS * d.intended_frames for d in self.directions.values())
 
@@ -333,5 +334,5 @@ def _optional(value: Any) -> float | None:
 
 
 def _missed(port: Mapping[str, Any]) -> int:
-    lost_here = ("missed_frames", "no_buffer_frames", "receive_errors")
+    lost_here = ("missed_frames", "no_buffer_frames")
     return sum(_whole(port["after"], key) - _whole(port["before"], key) for key in lost_here)

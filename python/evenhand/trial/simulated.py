@@ -86,7 +86,7 @@ def make_direction_document(*, intended: int, offered: int, received: int, durat
         "offered_fps": offered / intended * rate_fps,
         "received_frames": received,
         "lost_frames": offered - received,
-        **dict.fromkeys(("duplicated_frames", "reordered_frames", "late_frames", "corrupted_frames"), 0),
+        **dict.fromkeys(("duplicated_frames", "reordered_frames", "late_frames", "late_by_gap_frames", "corrupted_frames"), 0),
         **dict.fromkeys(("wrong_length_frames", "foreign_frames", "stale_frames", "neighbor_frames"), 0),
         "loss_ratio": 1 - received / intended,
         "forwarding_rate_fps": rate_fps * received / intended,
@@ -118,7 +118,9 @@ def make_trial_document(
     counters = {
         **dict.fromkeys(("received_frames", "transmitted_frames", "missed_frames"), 0),
         **dict.fromkeys(("receive_errors", "transmit_errors", "no_buffer_frames"), 0),
+        **dict.fromkeys(("link_changes", "pause_frames", "dropped_answers"), 0),
         "link_up": True,
+        "is_read": True,
     }
     port = {"before": counters, "after": counters}
     intended = sum(direction["intended_frames"] for direction in directions.values())
@@ -141,5 +143,5 @@ def make_trial_document(
         "directions": directions,
         "ports": {"left": port, "right": port},
         "host": {"tester": [{"cpu": 1, "stolen_us": 0.0, "waited_us": 0.0}], "dut": None},
-        "clock": {"ticks_per_second": 1e9, "error_ppm": 0.0},
+        "clock": {"ticks_per_second": 1e9, "error_ppm": 0.0, "steered_error_ppm": None},
     }
