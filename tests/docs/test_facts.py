@@ -24,6 +24,8 @@ from evenhand.reference import ReferenceDut
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
 from evenhand.series import store
+from evenhand.testbed.drivers import DRIVERS
+from evenhand.testbed.eal_arguments import ALLOWED, INSTEAD
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
 from evenhand.units import parse_duration
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, links, name_of, read, table_rows
@@ -77,6 +79,21 @@ def test_testbed_page_lists_every_key() -> None:
     assert keys["memory"][2] == f'what the buffers take, at least "{testbed.LEAST_MEMORY_MB}MB"'
     assert keys["receive_queues"][2] == str(testbed.Tester.model_fields["receive_queues"].default)
     assert keys["hugepages"][2] == str(testbed.Tester.model_fields["hugepages"].default).lower()
+
+
+def test_testbed_page_lists_every_driver_key_and_option() -> None:
+    """SEED-80: what is allowed, no more and no less."""
+    page = "docs/reference/testbed-file.md"
+    shown = {row[0]: set(row[2].replace(",", "").split()) for row in table_rows(page, "driver")}
+    assert {"pci" if name == "PCI address" else name: keys for name, keys in shown.items()} == {
+        name: set(driver.keys) for name, driver in DRIVERS.items()
+    }
+    assert {option for row in table_rows(page, "option") for option in row[0].replace(",", "").split()} == set(ALLOWED)
+    for row in table_rows(page, "instead of"):
+        for option in row[0].replace(",", "").split():
+            assert row[1].split()[0] in INSTEAD[option][1], option
+    assert len(DRIVERS) == 10
+    assert "[ten drivers]" in read("docs/explanation/isolation.md")
 
 
 def test_result_page_lists_every_field() -> None:

@@ -20,10 +20,9 @@ NETWORK = HostNetwork(frozenset({"lo", "eth0", "lab0", "lab1"}), {"eth0": "it ca
     "device",
     [
         "net_af_xdp0,iface=eth0,force_copy=1",
-        "eth_af_packet0,iface=eth0",
         "net_af_packet,iface=eth0",
         "net_pcap0,rx_iface=lab0,tx_iface=eth0",
-        "net_tap0,iface=t0,remote=eth0",
+        "net_tap0,iface=eth0",
     ],
 )
 def test_an_interface_with_the_default_route_is_refused(device: str) -> None:
@@ -36,7 +35,7 @@ def test_an_interface_with_the_default_route_is_refused(device: str) -> None:
     ("device", "error"),
     [
         ("net_af_xdp0,iface=nothing", HostError),
-        ("net_tap0,remote=nothing", HostError),
+        ("net_pcap0,tx_iface=nothing", HostError),
         ("net_af_xdp0", RequestError),
         ("0000:7f:1f.7", HostError),
         ("7f:1f.7", HostError),
@@ -51,7 +50,13 @@ def test_a_port_that_does_not_exist_is_refused(device: str, error: type[Evenhand
 
 @pytest.mark.parametrize(
     "device",
-    ["net_af_xdp0,iface=lab0", "net_memif0,role=client,socket=/tmp/x", "net_ring0", "net_tap0,iface=new0", "net_pcap0,rx_pcap=a,tx_pcap=b"],
+    [
+        "net_af_xdp0,iface=lab0",
+        "net_memif0,role=client,socket=/tmp/no-such-socket",
+        "net_ring0",
+        "net_tap0,iface=new0",
+        "net_pcap0,tx_pcap=b.pcap",
+    ],
 )
 def test_other_ports_are_accepted(device: str) -> None:
     check_device(device, NETWORK, where="left.device")
@@ -101,6 +106,7 @@ with IPRoute() as ip:
     ip.route("add", dst="default", oif=bridge, gateway="192.0.2.66", table=100)
     parent = ip.link_lookup(ifname="bare1")[0]
     upper = add("upper0", kind="macvlan", link=parent)
+    add("beside0", kind="macvlan", link=parent)
     ip.route("add", dst="default", oif=upper, family=10, scope=0)
 subprocess.run("ip route add default table 101 nexthop via 192.0.2.130 nexthop via 192.0.2.131".split(), check=True)
 print(json.dumps(sorted(read_host_network().default_route_of)))
@@ -110,6 +116,9 @@ print(json.dumps(sorted(read_host_network().default_route_of)))
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace")
 def test_default_routes_are_found_with_what_carries_their_interface() -> None:
-    """R6815-01: asked of a real kernel, in a namespace of its own."""
+    """R6815-01: asked of a real kernel, in a namespace of its own.
+
+    Also a macvlan beside, and the other end of a bridge's veth port: what is sent there reaches the same wire.
+    """
     output = subprocess.run([sys.executable, "-c", _IN_A_NAMESPACE], check=True, capture_output=True, text=True).stdout
-    assert output.strip() == '["bare1", "bridge0", "hop0", "plain0", "port0", "upper0"]'
+    assert output.strip() == '["bare1", "beside0", "bridge0", "hop0", "plain0", "port0", "port1", "upper0"]'

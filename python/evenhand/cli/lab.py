@@ -24,6 +24,7 @@ class LabKind(StrEnum):
 
 
 KindArgument = Annotated[LabKind, typer.Argument(metavar="linux", help="The lab.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Also if a tester uses the lab that is there; that spoils its trial.")]
 
 
 @app.command("up", epilog="Example: sudo evenhand lab up linux --plan gateway-v6")
@@ -33,17 +34,18 @@ def up(
     hosts: HostsOption = None,
     networks: NetworksOption = None,
     dut_cpu: Annotated[int | None, typer.Option("--dut-cpu", min=0, help="CPU of the DUT; default: the first.")] = None,
+    force: ForceOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Set up the Linux lab (root): a namespace that routes, and two ports for the tester."""
-    lab = lab_up(read_plan(plan, hosts, networks), name=str(kind), dut_cpu=dut_cpu)
+    lab = lab_up(read_plan(plan, hosts, networks), name=str(kind), dut_cpu=dut_cpu, force=force)
     _show(lab, str(kind), json_output=json_output)
 
 
 @app.command("down", epilog="Example: sudo evenhand lab down linux")
-def down(kind: KindArgument, json_output: JsonOption = False) -> None:
+def down(kind: KindArgument, force: ForceOption = False, json_output: JsonOption = False) -> None:
     """Remove the lab and everything it made."""
-    was_there = lab_down(str(kind))
+    was_there = lab_down(str(kind), force=force)
     if json_output:
         write_json({"lab": str(kind), "is_up": False, "was_there": was_there})
     else:

@@ -13,11 +13,15 @@ from typing import Any
 from evenhand.errors import HostError, RequestError
 from evenhand.lab import RING_FRAMES as LAB_RING_FRAMES
 from evenhand.lab import LinuxLab, lab_status
+from evenhand.lab.namespaces import namespace_path
+from evenhand.lab.state import tester_resource
+from evenhand.locks import holding
 from evenhand.plan import AddressPlan, Direction, HostMacs, plan_title
 from evenhand.reference import RING_FRAMES as ROUTER_RING_FRAMES
 from evenhand.reference import ReferenceRouter
 from evenhand.report import Profile
 from evenhand.testbed import Testbed, TestbedLimits, Tester, check_device, check_rate, make_testbed, read_host_network, read_testbed
+from evenhand.testbed.resources import OWN_NAMESPACE, resources_of
 from evenhand.trial import EngineSession, find_engine
 from evenhand.units import max_theoretical_fps
 
@@ -154,11 +158,18 @@ def open_tester(
 ) -> Iterator[OpenTester]:
     """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it ends.
 
+    The one place where testers begin: the lab and each port are locked here, before anything of them is touched.
+
     Args:
         needs_dut: Whether a DUT that does not answer is an error; if not, `OpenTester.unresolved` tells.
+
+    Raises:
+        HostError: Another tester has the lab or one of the ports; names its process.
     """
     with ExitStack() as stack:
-        session = stack.enter_context(EngineSession(setup.engine_command(engine)))
+        command = setup.engine_command(engine)
+        locked = stack.enter_context(_locked(setup))
+        session = stack.enter_context(EngineSession(command, inherited=locked))
         request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
         stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
         opened = session.request("open", **request, host_macs=host_macs)
@@ -171,6 +182,23 @@ def open_tester(
             theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size), host_macs=host_macs,
         )  # fmt: skip
         yield OpenTester(session=session, profile=profile, opened=opened, resolved=resolved, unresolved=unresolved)
+
+
+@contextmanager
+def _locked(setup: Setup) -> Iterator[tuple[int, ...]]:
+    """Nobody else has the lab and the ports until the block ends."""
+    lab = setup.lab
+    namespace = OWN_NAMESPACE if lab is None else namespace_path(lab.tester_namespace)
+    resources = [] if lab is None else [tester_resource(lab.name)]
+    next_step = "Wait for it, or stop it; two testers on one port take each other's frames."
+    with ExitStack() as stack:
+        locked = stack.enter_context(holding(resources, where=setup.name, next_step=next_step))
+        if lab is not None and lab_status(lab.name) != lab:
+            raise HostError(
+                f"the lab {lab.name!r} was taken down or set up anew just now", where=setup.name, next_step="Give the command again."
+            )
+        ports = [resource for port in setup.testbed.ports.values() for resource in resources_of(port.device, namespace=namespace)]
+        yield (*locked, *stack.enter_context(holding(ports, where=setup.name, next_step=next_step)))
 
 
 def _resolve(session: EngineSession, *, needs_dut: bool) -> tuple[dict[str, Any], HostError | None]:

@@ -16,7 +16,7 @@ import os
 import platform
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -166,34 +166,38 @@ class LinuxLab:
             return run_inside(self.dut_namespace, work)
 
 
-def lab_up(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None) -> LinuxLab:
+def lab_up(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None, force: bool = False) -> LinuxLab:
     """Set up the lab; one of that name that is there, whole or in ruins, is removed first.
 
     Args:
         name: 1 to 9 characters. Labs of different names do not touch each other.
         dut_cpu: CPU of the DUT; by default the lowest that this process may use, so that the tester gets the others.
+        force: Also if a tester uses the lab that is there; that spoils its trial.
 
     Raises:
         RequestError: Bad name or CPU.
-        HostError: Not root, another process holds the lab, or the kernel lacks something.
+        HostError: Not root, another process holds the lab or tests with it, or the kernel lacks something.
     """
     state.check_name(name)
     _require_root()
-    with state.hold(name):
+    with state.hold(name), state.kept_from_testers(name, force=force):
         return _set_up(plan, name, dut_cpu)
 
 
-def lab_down(name: str = "linux") -> bool:
+def lab_down(name: str = "linux", *, force: bool = False) -> bool:
     """Remove the lab of that name, and what was raised for it; False if nothing was there.
 
+    Args:
+        force: Also if a tester uses the lab; that spoils its trial.
+
     Raises:
-        HostError: Not root, another process holds the lab, or the namespaces are not Evenhand's.
+        HostError: Not root, another process holds the lab or tests with it, or the namespaces are not Evenhand's.
     """
     state.check_name(name)
     if not _is_anything_there(name):
         return False
     _require_root()
-    with state.hold(name):
+    with state.hold(name), state.kept_from_testers(name, force=force):
         return _take_down(name)
 
 
@@ -217,9 +221,13 @@ def linux_lab(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = N
     """
     state.check_name(name)
     _require_root()
-    with state.hold(name):
+    with state.hold(name), ExitStack() as stack:
+        # Before the block that takes the lab down: one that somebody tests with stays.
+        stack.enter_context(state.kept_from_testers(name, force=False))
         try:
-            yield _set_up(plan, name, dut_cpu)
+            lab = _set_up(plan, name, dut_cpu)
+            stack.close()
+            yield lab
         finally:
             _take_down(name)
 

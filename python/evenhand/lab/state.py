@@ -8,16 +8,16 @@ a killed process by itself.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from evenhand import locks
 from evenhand.errors import HostError, RequestError
+from evenhand.locks import Resource
 
 STATE_DIRECTORY = Path("/run/evenhand/labs")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,8}", re.ASCII)
@@ -78,47 +78,41 @@ def hold(name: str) -> Iterator[None]:
         HostError: Somebody holds it; names the process.
     """
     path = STATE_DIRECTORY / f"{name}.lock"
-    try:
-        descriptor = _lock(path)
-    except BlockingIOError:
-        raise HostError(
-            f"the lab {name!r} is in use by process {_owner(path)}", where="lab", next_step="Wait for it, stop it, or use another lab name."
-        ) from None
-    except OSError as error:
-        raise HostError(f"cannot lock: {error.strerror}", where=str(path), next_step="Run with sudo; /run must be writable.") from error
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _lock(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with ExitStack() as stack:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_file_at(path, descriptor):
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, str(os.getpid()).encode())
-                return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locks.lock_file(path))
+        except BlockingIOError:
+            raise HostError(
+                f"the lab {name!r} is in use by process {locks.locker(path)}",
+                where="lab",
+                next_step="Wait for it, stop it, or use another lab name.",
+            ) from None
+        except OSError as error:
+            raise HostError(f"cannot lock: {error.strerror}", where=str(path), next_step="Run with sudo; /run must be writable.") from error
+        yield
 
 
-def _is_file_at(path: Path, descriptor: int) -> bool:
-    """Whether the open file still has its name: the former holder unlinks it, and a lock on that one locks nobody out."""
-    try:
-        return os.fstat(descriptor).st_ino == path.stat().st_ino
-    except FileNotFoundError:
-        return False
+def tester_resource(name: str) -> Resource:
+    """What a tester holds as long as it uses the lab's ports; not the lock of those who set labs up and take them down."""
+    return Resource(key=f"lab {name}", label=f"the lab {name!r}")
 
 
-def _owner(path: Path) -> str:
-    try:
-        return path.read_text() or "(unknown)"
-    except OSError:
-        return "(unknown)"
+@contextmanager
+def kept_from_testers(name: str, *, force: bool) -> Iterator[None]:
+    """Keep testers from the lab meanwhile.
+
+    Args:
+        force: Go on although there is one.
+
+    Raises:
+        HostError: There is one; names the process.
+    """
+    with ExitStack() as stack:
+        next_step = "Wait for it, or stop it; `evenhand lab down --force` spoils its trial."
+        try:
+            stack.enter_context(locks.holding([tester_resource(name)], where="lab", next_step=next_step))
+        except HostError:
+            if not force:
+                raise
+        yield

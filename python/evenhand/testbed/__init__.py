@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Testbed: the user's set-up, checked before anything is started."""
 
+from evenhand.testbed.device import Device, read_device
+from evenhand.testbed.eal_arguments import check_eal_arguments
 from evenhand.testbed.interfaces import HostNetwork, check_device, interface_of, interfaces_of_pci, read_host_network
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.model import Testbed, TestbedDut, TestbedLimits, TestbedPort, Tester, check_rate, make_testbed, read_testbed
+from evenhand.testbed.resources import resources_of
 from evenhand.testbed.workers import lay_out_workers
 
 __all__ = [
     "LEAST_MEMORY_MB",
+    "Device",
     "HostNetwork",
     "Testbed",
     "TestbedDut",
@@ -15,12 +19,15 @@ __all__ = [
     "TestbedPort",
     "Tester",
     "check_device",
+    "check_eal_arguments",
     "check_rate",
     "interface_of",
     "interfaces_of_pci",
     "lay_out_workers",
     "make_testbed",
     "needed_memory_mb",
+    "read_device",
     "read_host_network",
     "read_testbed",
+    "resources_of",
 ]

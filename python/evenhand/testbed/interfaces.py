@@ -1,29 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed: refuse ports that would send test frames into the network that the host itself uses (R6815-01)."""
+"""Testbed: what a port stands on at this host. Refuses what the host itself uses (R6815-01), and files that are not the tester's."""
 
 from __future__ import annotations
 
-import re
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from socket import AF_INET, AF_INET6
+from typing import Any
 
 from pyroute2 import IPRoute
 
 from evenhand.errors import HostError, RequestError
+from evenhand.testbed.device import Device, read_device
+from evenhand.testbed.drivers import PCI, Kind
 
-_PCI = re.compile(r"^(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$", re.IGNORECASE)
-_VIRTUAL = re.compile(r"^(?:net|eth)_([a-z_]+?)\d*$")
-_EXISTING_INTERFACE_KEYS: Mapping[str, tuple[str, ...]] = {
-    "af_xdp": ("iface",),
-    "af_packet": ("iface",),
-    "pcap": ("iface", "rx_iface", "rx_iface_in", "tx_iface"),
-    "tap": ("remote",),
-}
-"""Arguments that name an interface of the kernel which must exist."""
-_CREATED_INTERFACE_KEYS: Mapping[str, tuple[str, ...]] = {"tap": ("iface",), "virtio_user": ("iface",)}
-"""Arguments that name an interface which the driver creates."""
+PCI_DEVICES = Path("/sys/bus/pci/devices")
+_SHARE_A_WIRE = frozenset({"macvlan", "macvtap", "ipvlan", "ipvtap"})
+KERNEL_VHOST = "/dev/vhost-net"
+NOWHERE = "/dev/null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class HostNetwork:
 
 
 def read_host_network() -> HostNetwork:
-    """Ask the kernel. Default routes count in every table, IPv4 and IPv6, also through bridges, bonds, VLANs."""
+    """Ask the kernel. Default routes count in every table, IPv4 and IPv6, also through bridges, bonds, VLANs, macvlans, veth pairs."""
     with IPRoute() as ip:
         links = {link["index"]: link for link in ip.get_links()}
         carriers: set[int] = set()
@@ -52,16 +49,40 @@ def read_host_network() -> HostNetwork:
     reasons: dict[int, str] = {index: "it carries a default route" for index in carriers if name_of.get(index, "lo") != "lo"}
     pending = list(reasons)
     while pending:
-        upper = pending.pop()
-        below = [index for index, link in links.items() if link.get_attr("IFLA_MASTER") == upper]
-        # The other end of a veth pair is named as its link too, but lies in another namespace or is a way of its own.
-        if links[upper].get_attr("IFLA_LINK") in links and (links[upper].get_attr("IFLA_LINKINFO") or {}).get("kind") != "veth":
-            below.append(links[upper].get_attr("IFLA_LINK"))
-        for index in below:
+        refused = pending.pop()
+        for index, why in _joined_to(refused, links, name_of).items():
             if index not in reasons:
-                reasons[index] = f"{name_of[upper]} above it carries a default route"
+                reasons[index] = why
                 pending.append(index)
     return HostNetwork(names=frozenset(name_of.values()), default_route_of={name_of[index]: why for index, why in reasons.items()})
+
+
+def _joined_to(refused: int, links: Mapping[int, Any], name_of: Mapping[int, str]) -> dict[int, str]:
+    """Interfaces whose frames reach the wire of this one, each with a word why."""
+    above = f"{name_of[refused]} above it carries a default route"
+    found = {index: above for index, link in links.items() if link.get_attr("IFLA_MASTER") == refused}
+    lower = _linked(links[refused], links)
+    if lower is not None and _kind(links[refused]) != "veth":
+        found[lower] = above
+    for index, link in links.items():
+        if _kind(link) in _SHARE_A_WIRE and _linked(link, links) == refused:
+            found[index] = f"it shares the wire of {name_of[refused]}, which a default route uses"
+    # What goes into one end of a veth pair comes out of the other: into the bridge, if that is a bridge's port.
+    peer = _linked(links[refused], links)
+    if peer is not None and _kind(links[refused]) == "veth" and links[refused].get_attr("IFLA_MASTER") is not None:
+        found[peer] = f"its other end, {name_of[refused]}, is in a bridge that carries a default route"
+    return found
+
+
+def _kind(link: Any) -> str | None:
+    kind: str | None = (link.get_attr("IFLA_LINKINFO") or {}).get("kind")
+    return kind
+
+
+def _linked(link: Any, links: Mapping[int, Any]) -> int | None:
+    """The interface below, or the other end of a veth pair, if it is in this namespace; indices are each namespace's own."""
+    index: int | None = link.get_attr("IFLA_LINK")
+    return index if index in links and link.get_attr("IFLA_LINK_NETNSID") is None else None
 
 
 def interfaces_of_pci(folder: Path) -> list[str]:
@@ -71,44 +92,52 @@ def interfaces_of_pci(folder: Path) -> list[str]:
 
 def interface_of(device: str) -> str | None:
     """The existing interface of the kernel that a software port stands on; None for PCI devices and ports without one."""
-    name, *arguments = device.split(",")
-    virtual = _VIRTUAL.match(name)
-    values = dict(argument.partition("=")[::2] for argument in arguments)
-    keys = _EXISTING_INTERFACE_KEYS.get(virtual.group(1), ()) if virtual else ()
-    return next((values[key] for key in keys if key in values), None)
+    return next((name for _, name in read_device(device).values(Kind.INTERFACE)), None)
 
 
-def check_device(device: str, network: HostNetwork, *, where: str, pci_devices: Path = Path("/sys/bus/pci/devices")) -> None:
-    """Refuse a port that does not exist, or that the host itself needs. Starts nothing.
+def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Path = PCI_DEVICES) -> None:
+    """Refuse a port that is not allowed, does not exist, or that the host itself needs. Starts nothing, changes nothing.
 
     Raises:
-        HostError: There is no such interface or PCI device.
-        RequestError: It carries a default route (R6815-01), or names no interface where its driver needs one.
+        HostError: There is no such interface, PCI device or file.
+        RequestError: Its string is refused (`read_device`); its interface carries a default route (R6815-01); a file that it would write is
+            there already, or what it takes for a socket is none.
     """
-    name, *arguments = device.split(",")
-    pci = _PCI.match(name)
-    if pci:
-        folder = pci_devices / f"{(pci.group(1) or '0000').lower()}:{pci.group(2).lower()}"
+    device = read_device(text, where=where)
+    if device.driver == PCI:
+        folder = pci_devices / device.name
         if not folder.exists():
-            raise HostError(f"there is no PCI device {name}", where=where, next_step="`evenhand check` lists the NICs of this host.")
+            raise HostError(f"there is no PCI device {device.name}", where=where, next_step="`evenhand check` lists the NICs of this host.")
         for interface in interfaces_of_pci(folder):
             _refuse_default_route(interface, network, where)
-        return
-    virtual = _VIRTUAL.match(name)
-    driver = virtual.group(1) if virtual else ""
-    values = dict(argument.partition("=")[::2] for argument in arguments)
-    for key in (*_EXISTING_INTERFACE_KEYS.get(driver, ()), *_CREATED_INTERFACE_KEYS.get(driver, ())):
-        interface_name = values.get(key)
-        if interface_name is None:
-            continue
-        if interface_name in network.names:
-            _refuse_default_route(interface_name, network, where)
-        elif key in _EXISTING_INTERFACE_KEYS.get(driver, ()):
+    for _, interface in device.values(Kind.INTERFACE, Kind.NEW_INTERFACE):
+        _refuse_default_route(interface, network, where)
+    for _, interface in device.values(Kind.INTERFACE):
+        if interface not in network.names:
             raise HostError(
-                f"interface {interface_name} does not exist", where=where, next_step="Look for it with `ip link`, and correct the device."
+                f"interface {interface} does not exist", where=where, next_step="Look for it with `ip link`, and correct the device."
             )
-    if driver in ("af_xdp", "af_packet") and "iface" not in values:
-        raise RequestError(f"{name} names no interface", where=where, next_step=f"Write `{name},iface=NAME`.")
+    _check_files(device, where)
+
+
+def _check_files(device: Device, where: str) -> None:
+    for key, path in device.values(Kind.SOURCE):
+        if not Path(path).is_file():
+            raise HostError(f"{key}={path} is no file", where=where, next_step="Name a capture (pcap) that is there.")
+    for key, path in device.values(Kind.TARGET):
+        if path != NOWHERE and os.path.lexists(path):
+            raise RequestError(f"{key}={path} is there already, and is not overwritten", where=where, next_step="Name a new file.")
+    is_abstract = device.driver == "net_memif" and device.value("socket-abstract", "yes") == "yes"
+    for key, path in () if is_abstract else device.values(Kind.SOCKET):
+        if path != KERNEL_VHOST and os.path.lexists(path) and not _is_socket(path):
+            raise RequestError(f"{key}={path} is there, but is no socket", where=where, next_step="Name a socket, or a path that is free.")
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _refuse_default_route(interface: str, network: HostNetwork, where: str) -> None:

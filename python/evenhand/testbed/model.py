@@ -13,7 +13,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from evenhand.errors import EvenhandError, RequestError
 from evenhand.plan import AddressPlan, SideName, make_plan
+from evenhand.testbed.device import read_device
+from evenhand.testbed.eal_arguments import check_eal_arguments
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
+from evenhand.testbed.resources import resources_of
 from evenhand.testbed.workers import lay_out_workers
 from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_duration, parse_line_rate, parse_memory, parse_ratio
 
@@ -41,6 +44,32 @@ def _with_unit(parse: Any) -> BeforeValidator:
     return BeforeValidator(read)
 
 
+class _RefusedError(ValueError):
+    """What pydantic may know of an error of ours, which says itself what to do next."""
+
+    def __init__(self, error: EvenhandError) -> None:
+        super().__init__(error.what)
+        self.next_step = error.next_step
+
+
+def _device(value: Any) -> Any:
+    try:
+        if isinstance(value, str) and value:
+            read_device(value)
+    except EvenhandError as error:
+        raise _RefusedError(error) from error
+    return value
+
+
+def _eal_arguments(value: Any) -> Any:
+    try:
+        if isinstance(value, (list, tuple)) and all(isinstance(argument, str) for argument in value):
+            check_eal_arguments(value, where="")
+    except EvenhandError as error:
+        raise _RefusedError(error) from error
+    return value
+
+
 Duration = Annotated[float, _with_unit(parse_duration), Field(gt=0)]
 Ratio = Annotated[float, _with_unit(parse_ratio), Field(gt=0)]
 LineRate = Annotated[float, _with_unit(parse_line_rate)]
@@ -56,8 +85,8 @@ class _Table(BaseModel):
 class TestbedPort(_Table):
     """One port of the tester."""
 
-    device: Annotated[str, Field(min_length=1)]
-    """A DPDK device: `0000:01:00.0`, or `net_memif0,role=client,...`."""
+    device: Annotated[str, Field(min_length=1), BeforeValidator(_device)]
+    """A DPDK device that is allowed (drivers.py): `0000:01:00.0`, or `net_memif0,role=client,...`."""
     mac: Mac | None = None
     """The tester's own; default that of the port."""
     dut_mac: Mac | None = None
@@ -85,7 +114,8 @@ class Tester(_Table):
     memory: Memory | None = None
     """Mebibytes; default: what the buffers take, at least 512. In the file: `"512MB"`."""
     hugepages: bool = False
-    extra_eal_arguments: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    extra_eal_arguments: Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_eal_arguments)] = ()
+    """Options of DPDK that are allowed (eal_arguments.py)."""
 
     @model_validator(mode="after")
     def _cpus_differ(self) -> Tester:
@@ -165,8 +195,12 @@ class Testbed(_Table):
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Testbed:
-        if self.left.device == self.right.device:
-            raise ValueError(f"left and right are the same device {self.left.device!r}")
+        names = [read_device(port.device).name for port in (self.left, self.right)]
+        if names[0] == names[1]:
+            raise ValueError(f"left and right are the same device {names[0]!r}")
+        shared = set(resources_of(self.left.device)) & set(resources_of(self.right.device))
+        if shared:
+            raise ValueError(f"left and right both stand on {shared.pop().label}")
         return self
 
     @property
@@ -254,6 +288,9 @@ def _refusal(error: ValidationError, where: str) -> RequestError:
         return RequestError(f"unknown key {str(key)!r}", where=at, next_step=f"{hint}Known here: {', '.join(known)}.")
     if problem["type"] == "missing":
         return RequestError("this key is missing", where=at, next_step="Add it.")
+    refused = problem.get("ctx", {}).get("error")
+    if isinstance(refused, _RefusedError):
+        return RequestError(str(refused), where=at, next_step=refused.next_step)
     message = problem["msg"].removeprefix("Value error, ")
     shown = f"{problem['input']!r}: " if not isinstance(problem["input"], dict) else ""
     return RequestError(f"{shown}{message}", where=at, next_step="Correct it there.")

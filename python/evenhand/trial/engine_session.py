@@ -40,12 +40,13 @@ class EngineSession:
     the engine may ask the scheduler for precedence over everybody else's sessions.
     """
 
-    def __init__(self, command: Sequence[str | Path], *, log: Callable[[str], None] | None = None) -> None:
+    def __init__(self, command: Sequence[str | Path], *, log: Callable[[str], None] | None = None, inherited: Sequence[int] = ()) -> None:
         """Start `command`, the engine with what wraps it, and check its contract.
 
         Args:
             command: Argument vector, such as `["taskset", "-c", "1", "/usr/bin/evenhand-engine"]`.
             log: Gets each line of the engine's stderr as it comes.
+            inherited: Descriptors of locks, which the engine keeps until it has ended, whatever becomes of this process.
 
         Raises:
             HostError: It cannot be started, or speaks another contract.
@@ -60,6 +61,7 @@ class EngineSession:
             self._process = subprocess.Popen(
                 self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 text=True, encoding="utf-8", errors="replace", start_new_session=True,
+                pass_fds=tuple(inherited),
             )  # fmt: skip
         except OSError as error:
             raise HostError(

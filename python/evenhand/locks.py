@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks on what only one tester may use at a time: for each lab and each port a file that the kernel locks (flock).
+
+A lock ends with the last process that has the open file, however it ends, so a file that was left behind blocks nobody. The engine
+inherits it: a tester that is killed keeps its ports until its engine has closed them.
+
+Each user's files lie in a folder of their own that nobody else may write, and only their owner can open them. So nobody can take,
+replace or remove another user's lock. Whether another user's file is locked, and by which process, is asked of the kernel (/proc/locks),
+not of the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import pwd
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evenhand.errors import HostError
+
+ROOT_FOLDER = Path("/run/evenhand/locks")
+SHARED_FOLDERS = (Path("/run/lock"), Path(tempfile.gettempdir()))
+"""Where users other than root have a folder that everybody can look into; whoever has none there has one of a session's own."""
+_PREFIX = "evenhand-"
+_FOREIGN_WRITERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What can be locked."""
+
+    key: str
+    """The same for all who mean the same thing, such as `interface 4026531840 eth1`: with its network namespace."""
+    label: str = field(compare=False)
+    """For people, such as `interface eth1`."""
+
+    @property
+    def file_name(self) -> str:
+        readable = re.sub(r"[^A-Za-z0-9.:-]+", "_", self.key)[:60]
+        return f"{readable}-{hashlib.sha256(self.key.encode()).hexdigest()[:12]}"
+
+
+@contextmanager
+def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Iterator[tuple[int, ...]]:
+    """Lock all of them until the block ends; gives the files' descriptors, for the engine to inherit.
+
+    Raises:
+        HostError: Somebody else holds one of them; names the process. Or no folder for the locks can be had.
+    """
+    with ExitStack() as stack:
+        descriptors = []
+        # Ours first, then the others': of two users who come at the same moment, one at least sees the other.
+        for resource in dict.fromkeys(resources):
+            path = _own_folder() / resource.file_name
+            try:
+                descriptors.append(stack.enter_context(lock_file(path)))
+            except BlockingIOError:
+                raise HostError(f"{resource.label} is in use by {_holder(path)}", where=where, next_step=next_step) from None
+            except OSError as error:
+                raise HostError(
+                    f"{resource.label} cannot be locked: {error.strerror}", where=str(path), next_step="Make that folder writable for you."
+                ) from error
+            other = _other_users_lock(resource)
+            if other is not None:
+                raise HostError(f"{resource.label} is in use by {other}", where=where, next_step=next_step)
+        yield tuple(descriptors)
+
+
+@contextmanager
+def lock_file(path: Path) -> Iterator[int]:
+    """Make this file and lock it until the block ends, then remove it; gives its descriptor. In it stands the id of this process.
+
+    Raises:
+        BlockingIOError: Somebody holds it.
+        OSError: It cannot be made.
+    """
+    descriptor = _lock(path)
+    try:
+        yield descriptor
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def locker(path: Path) -> str:
+    """The id of the process that stands in the file; `(unknown)` if there is none."""
+    try:
+        return path.read_text() or "(unknown)"
+    except OSError:
+        return "(unknown)"
+
+
+def _lock(path: Path) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)  # a lock needs no right but to open the file: nobody else gets that
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_file_at(path, descriptor):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, str(os.getpid()).encode())
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _is_file_at(path: Path, descriptor: int) -> bool:
+    """Whether the open file still has its name: the former holder unlinks it, and a lock on that one locks nobody out."""
+    try:
+        return os.fstat(descriptor).st_ino == path.stat().st_ino
+    except FileNotFoundError:
+        return False
+
+
+def _holder(path: Path) -> str:
+    """Of a file of our own, for people."""
+    pid = locker(path)
+    if pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+        return f"the engine of process {pid}, which has ended; the engine is about to"
+    return f"process {pid}"
+
+
+def _own_folder() -> Path:
+    """This user's folder, made if need be."""
+    user = os.geteuid()
+    if user == 0:
+        candidates = [ROOT_FOLDER]
+    else:
+        session = os.environ.get("XDG_RUNTIME_DIR")
+        names = [folder / f"{_PREFIX}{user}" for folder in SHARED_FOLDERS]
+        candidates = [names[0], *([Path(session) / "evenhand"] if session else []), *names[1:]]
+    for folder in candidates:
+        with suppress(OSError):
+            folder.mkdir(mode=0o755, parents=user == 0, exist_ok=True)
+            if _belongs_to(folder, user):
+                return folder
+    raise HostError(
+        "there is no folder for locks that belongs to this user alone",
+        where=", ".join(map(str, candidates)),
+        next_step="Remove what is there under these names, or set XDG_RUNTIME_DIR to a folder of yours.",
+    )
+
+
+def _belongs_to(folder: Path, user: int) -> bool:
+    facts = folder.lstat()
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == user and not facts.st_mode & _FOREIGN_WRITERS
+
+
+def _other_users_lock(resource: Resource) -> str | None:
+    """Who else holds it, for people; None if nobody does."""
+    for folder, user in _folders_of_others():
+        try:
+            if not _belongs_to(folder, user):
+                continue
+            facts = (folder / resource.file_name).lstat()
+        except OSError:
+            continue
+        pid = _flock_holder(facts)
+        if pid is not None:
+            return f"process {pid} of user {_name_of(user)}"
+    return None
+
+
+def _folders_of_others() -> Iterator[tuple[Path, int]]:
+    user = os.geteuid()
+    if user != 0:
+        yield ROOT_FOLDER, 0
+    for shared in SHARED_FOLDERS:
+        for folder in sorted(shared.glob(f"{_PREFIX}*")):
+            owner = folder.name.removeprefix(_PREFIX)
+            if owner.isdecimal() and int(owner) not in (0, user):
+                yield folder, int(owner)
+
+
+def _flock_holder(file: os.stat_result) -> int | None:
+    """The process that has locked this file, by the kernel's own list: `1: FLOCK  ADVISORY  WRITE 1234 00:1a:5678 0 EOF`."""
+    wanted = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            words = line.split()
+            if len(words) >= 6 and words[1] == "FLOCK" and words[5] == wanted:
+                return int(words[4])
+    return None
+
+
+def _name_of(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)

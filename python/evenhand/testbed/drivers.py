@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbed: the drivers that a port may have, and what may be said to each. What is not here is refused.
+
+DPDK takes much more: drivers that run shell commands, load programs, or hold other devices inside. A testbed file is something that
+people send each other. The engine has the same table (engine/port/device_string.cpp), and both are held against
+contract/golden/devices.jsonl.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+
+class Kind(Enum):
+    """What a value is, beyond its form."""
+
+    PLAIN = auto()
+    INTERFACE = auto()
+    """An interface of the kernel that is there."""
+    NEW_INTERFACE = auto()
+    """One that the driver makes, or takes where it is there."""
+    SOCKET = auto()
+    """A path of a socket, which one end makes; never another file, but for /dev/vhost-net."""
+    SOURCE = auto()
+    """A file that is read."""
+    TARGET = auto()
+    """A file that is written; never one that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a driver, and its values."""
+
+    form: re.Pattern[str]
+    says: str
+    """The form, for people."""
+    kind: Kind = Kind.PLAIN
+    is_repeatable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A driver that is allowed."""
+
+    keys: Mapping[str, Key]
+    needs: frozenset[str] = field(default_factory=frozenset)
+    """Keys that must be there."""
+
+
+NUMBER = Key(re.compile(r"[0-9]{1,9}"), "a whole number of at most 9 digits")
+FLAG = Key(re.compile(r"[01]"), "0 or 1")
+YES_NO = Key(re.compile(r"yes|no"), "yes or no")
+MAC = Key(re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}"), "a MAC like 02:00:00:00:00:01")
+SECRET = Key(re.compile(r"[A-Za-z0-9_.-]{1,24}"), "1 to 24 letters, digits, '.', '_' and '-'")
+_NAME = r"(?!\.{1,2}$)[A-Za-z0-9_.@-]{1,15}"
+INTERFACE = Key(re.compile(_NAME), "the name of an interface, 1 to 15 letters, digits, '.', '_', '@' and '-'", Kind.INTERFACE)
+NEW_INTERFACE = Key(INTERFACE.form, INTERFACE.says, Kind.NEW_INTERFACE)
+# No brackets, quotes or parentheses, which DPDK's readers of such texts give a meaning; no '-' first, which is stdin and stdout to libpcap.
+_PATH = r"(?!-)[^\x00-\x1f\x7f,=\[\]()\"'\\]{1,%d}"
+_PATH_SAYS = "a path of at most {} characters without , = [ ] ( ) \\ and quotes, that does not begin with '-'"
+SOCKET = Key(re.compile(_PATH % 107), _PATH_SAYS.format(107), Kind.SOCKET)
+SOURCE = Key(re.compile(_PATH % 4095), _PATH_SAYS.format(4095), Kind.SOURCE, is_repeatable=True)
+TARGET = Key(
+    re.compile(rf"/dev/null|{_PATH % 4090}\.pcap"), f"/dev/null, or {_PATH_SAYS.format(4095)} and ends in .pcap", Kind.TARGET,
+    is_repeatable=True,
+)  # fmt: skip
+
+PCI = "pci"
+DRIVERS: Mapping[str, Driver] = {
+    "net_af_packet": Driver(
+        {"iface": INTERFACE, "qpairs": NUMBER, "blocksz": NUMBER, "framesz": NUMBER, "framecnt": NUMBER, "qdisc_bypass": FLAG},
+        needs=frozenset({"iface"}),
+    ),
+    "net_af_xdp": Driver(
+        {
+            "iface": INTERFACE,
+            "start_queue": NUMBER,
+            "queue_count": NUMBER,
+            "shared_umem": FLAG,
+            "force_copy": FLAG,
+            "busy_budget": NUMBER,
+        },
+        needs=frozenset({"iface"}),
+    ),
+    "net_memif": Driver(
+        {
+            "role": Key(re.compile(r"server|client"), "server or client"),
+            "id": NUMBER,
+            "socket": SOCKET,
+            "socket-abstract": YES_NO,
+            "rsize": NUMBER,
+            "bsize": NUMBER,
+            "mac": MAC,
+            "zero-copy": YES_NO,
+            "secret": SECRET,
+        },
+    ),
+    "net_null": Driver({"size": NUMBER, "copy": FLAG, "no-rx": FLAG}),
+    "net_pcap": Driver(
+        {
+            "rx_pcap": SOURCE,
+            "tx_pcap": TARGET,
+            "rx_iface": INTERFACE,
+            "rx_iface_in": INTERFACE,
+            "tx_iface": INTERFACE,
+            "iface": INTERFACE,
+            "phy_mac": FLAG,
+            "infinite_rx": FLAG,
+        },
+    ),
+    "net_ring": Driver({}),
+    "net_tap": Driver({"iface": NEW_INTERFACE, "mac": Key(re.compile(rf"fixed|{MAC.form.pattern}"), f"fixed, or {MAC.says}")}),
+    "net_vhost": Driver(
+        {"iface": SOCKET, "queues": NUMBER, "client": FLAG, "iommu-support": FLAG, "tso": FLAG, "linear-buffer": FLAG, "ext-buffer": FLAG},
+        needs=frozenset({"iface"}),
+    ),
+    "net_virtio_user": Driver(
+        {
+            "path": SOCKET,
+            "mac": MAC,
+            "queues": NUMBER,
+            "queue_size": NUMBER,
+            "iface": NEW_INTERFACE,
+            "server": FLAG,
+            "mrg_rxbuf": FLAG,
+            "in_order": FLAG,
+            "packed_vq": FLAG,
+            "vectorized": FLAG,
+        },
+        needs=frozenset({"path"}),
+    ),
+    # Of ice, i40e, ena and mlx5, in this order.
+    PCI: Driver(
+        {
+            "safe-mode-support": FLAG,
+            "support-multi-driver": FLAG,
+            "large_llq_hdr": FLAG,
+            "mprq_en": FLAG,
+            "rxqs_min_mprq": NUMBER,
+            "rxq_cqe_comp_en": NUMBER,
+            "txq_inline_max": NUMBER,
+            "txqs_min_inline": NUMBER,
+        },
+    ),
+}
+"""By the beginning of a device's name, as DPDK matches it: `net_pcap_left` is a `net_pcap`. The longest that fits is the driver."""
+
+REFUSED: Mapping[str, str] = {
+    "net_failsafe": "net_failsafe runs shell commands and holds other devices inside",
+    "net_bond": "a bonding port holds other devices inside, which nobody would check",
+    "net_vdev_netvsc": "net_vdev_netvsc takes interfaces of the host by itself",
+    "net_softnic": "net_softnic runs a script",
+    "eth_": "names of drivers begin with net_ here",
+    "vdev:": "the name of a device stands here without its bus",
+    "pci:": "the name of a device stands here without its bus",
+    "bus=": "the name of a device stands here, not a description of it",
+}
+"""What people may try, and why not; by beginnings too."""

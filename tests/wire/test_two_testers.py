@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two testers never share a lab or a port: the second one is refused before it touches anything, and so is who takes the lab away."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from evenhand.errors import HostError
+from evenhand.lab import lab_down, lab_status, lab_up
+from evenhand.plan import make_plan
+
+pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for the lab")]
+SENDING_S = 15
+READY_S = 40
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "evenhand", *map(str, arguments)]
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def lab_name() -> Iterator[str]:
+    name = f"w{os.getpid() % 10_000_000}"
+    lab_up(make_plan("gateway_v4"), name=name)
+    yield name
+    lab_down(name, force=True)
+
+
+@contextmanager
+def trial_running(name: str, where: Path) -> Iterator[subprocess.Popen[str]]:
+    """A trial of some seconds on this lab, from the moment on at which its ports are open."""
+    with (where / "stdout").open("w") as out, (where / "stderr").open("w") as err:
+        process = subprocess.Popen(
+            command(
+                "trial", f"lab:{name}", "--rate", "2kfps", "--duration", f"{SENDING_S}s", "--waits", "short", "--loss-ratio", "10%",
+                "--overdue-tolerance", "99%", "--longest-overdue", "10s", "--offered-tolerance", "10%", "--json",
+            ),
+            stdout=out, stderr=err, text=True,
+        )  # fmt: skip
+        try:
+            deadline = time.monotonic() + READY_S
+            while not engine_of(process) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            time.sleep(2)  # its ports are open then, and frames are on their way
+            assert process.poll() is None, (where / "stderr").read_text()
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+
+def engine_of(process: subprocess.Popen[str]) -> list[int]:
+    """Children of the process that are the engine, or on their way to be."""
+    found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout
+    return [int(pid) for pid in found.split()]
+
+
+def verdict_of(process: subprocess.Popen[str], where: Path) -> str:
+    process.wait(60)
+    return str(json.loads((where / "stdout").read_text())["trial"]["verdict"])
+
+
+@pytest.mark.parametrize("verb", ["trial", "throughput", "learn", "check"])
+def test_a_second_tester_on_a_lab_is_refused_and_the_first_ones_trial_stays_what_it_was(verb: str, lab_name: str, tmp_path: Path) -> None:
+    """SEED-80, MLR-14: opened a second time, a port gives the first tester's frames to the other one, which looked like 73 % of loss."""
+    rate = {"trial": ["--rate", "1kfps"], "throughput": ["--maximum-rate", "1kfps", "--no-run"], "learn": [], "check": ["--watch", "0"]}[
+        verb
+    ]
+    with trial_running(lab_name, tmp_path) as first:
+        second = run(verb, f"lab:{lab_name}", *rate)
+        assert second.returncode == 3, second.stderr
+        assert f"the lab {lab_name!r} is in use by process {first.pid}" in second.stderr
+        assert "Next:" in second.stderr
+        assert verdict_of(first, tmp_path) != "FAIL"
+
+
+def test_a_lab_is_not_taken_away_under_a_trial_unless_that_is_forced(lab_name: str, tmp_path: Path) -> None:
+    with trial_running(lab_name, tmp_path) as first:
+        for take_away in (lambda: lab_down(lab_name), lambda: lab_up(make_plan("gateway_v6"), name=lab_name)):
+            with pytest.raises(HostError, match=f"in use by process {first.pid}"):
+                take_away()
+        assert lab_status(lab_name) is not None
+        assert verdict_of(first, tmp_path) != "FAIL"
+    assert lab_down(lab_name)
+
+
+def test_a_lab_that_is_taken_away_by_force_spoils_the_trial_and_the_dut_is_not_charged_with_it(lab_name: str, tmp_path: Path) -> None:
+    with trial_running(lab_name, tmp_path) as first:
+        assert lab_down(lab_name, force=True)
+        assert verdict_of(first, tmp_path) == "INVALID"
+    assert lab_status(lab_name) is None
+
+
+def test_a_tester_that_is_killed_blocks_nobody(lab_name: str, tmp_path: Path) -> None:
+    """The kernel drops the lock with the last process that has it: the tester, or the engine that is still closing its ports."""
+    with trial_running(lab_name, tmp_path) as first:
+        first.kill()
+        first.wait()
+    deadline = time.monotonic() + READY_S
+    while (second := run("learn", f"lab:{lab_name}", "--wait", "0.2s", "--one-way", "--hosts", "1")).returncode == 3:
+        assert "in use" in second.stderr, second.stderr
+        assert time.monotonic() < deadline, second.stderr
+    assert second.returncode == 0, second.stderr
