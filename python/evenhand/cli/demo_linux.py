@@ -13,7 +13,7 @@ from evenhand.cli.setup import Setup, engine_versions, make_lab_setup, open_test
 from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import HostError
 from evenhand.lab import LinuxLab, linux_lab
-from evenhand.plan import AddressPlan, Direction, make_plan, plan_title
+from evenhand.plan import AddressPlan, Direction, Traffic, make_plan, plan_title
 from evenhand.progress import ProgressDisplay
 from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.search import Outcome, ThroughputGoal, find_tester_ceiling
@@ -208,7 +208,7 @@ def _measure(
 
 
 def _hosts(plan: AddressPlan) -> str:
-    return "one address pair" if plan.pairs == 1 else f"{plan.left.hosts.addresses:,} x {plan.right.hosts.addresses:,} addresses"
+    return "one address pair" if plan.pairs == 1 else Traffic(plan=plan, directions=DIRECTIONS).addresses
 
 
 def closing_lines(entries: list[SuiteEntry], ceilings: dict[str, float], facts: dict[str, Any]) -> list[str]:

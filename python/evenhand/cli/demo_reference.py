@@ -13,7 +13,7 @@ from evenhand.cli.limits import limits_of
 from evenhand.cli.setup import make_reference_setup
 from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Direction, make_plan
+from evenhand.plan import AddressPlan, Direction, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
 from evenhand.programs import ROUTER, find_program
 from evenhand.progress import ProgressDisplay
@@ -139,7 +139,7 @@ def _write_page(cases: list[BiasCase], page: Path | None) -> None:
 
 
 def _hosts(plan: AddressPlan) -> str:
-    return "one address pair" if plan.pairs == 1 else f"{plan.left.hosts.count:,} x {plan.right.hosts.count:,} addresses"
+    return "one address pair" if plan.pairs == 1 else Traffic(plan=plan, directions=DIRECTIONS).addresses
 
 
 def _document(cases: list[BiasCase], run: Path | None, page: Path | None, *, host_name: bool) -> dict[str, Any]:

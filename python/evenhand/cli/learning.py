@@ -100,6 +100,8 @@ def setup_details(setup: Setup, tester: OpenTester, waits: Waits) -> dict[str, A
         "resolved": tester.resolved,
         "waits": waits.to_contract(),
         "host_macs": tester.profile.host_macs,
+        "directions": list(tester.profile.directions),
+        "traffic": tester.profile.traffic.to_document(macs=tester.profile.macs, host_macs=tester.profile.host_macs),
         "learning": None if learning is None else learning.to_document(),
     }
 

@@ -13,7 +13,7 @@ from typing import Any
 from evenhand.errors import HostError, RequestError
 from evenhand.lab import RING_FRAMES as LAB_RING_FRAMES
 from evenhand.lab import LinuxLab, lab_status
-from evenhand.plan import AddressPlan, Direction, HostMacs, plan_title
+from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName, plan_title
 from evenhand.reference import RING_FRAMES as ROUTER_RING_FRAMES
 from evenhand.reference import ReferenceRouter
 from evenhand.report import Profile
@@ -169,8 +169,14 @@ def open_tester(
         profile = Profile(
             plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
             theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size), host_macs=host_macs,
+            macs=_macs_of(opened, resolved),
         )  # fmt: skip
         yield OpenTester(session=session, profile=profile, opened=opened, resolved=resolved, unresolved=unresolved)
+
+
+def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
+    sides: tuple[SideName, SideName] = ("left", "right")
+    return {side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac")) for side in sides}
 
 
 def _resolve(session: EngineSession, *, needs_dut: bool) -> tuple[dict[str, Any], HostError | None]:

@@ -80,6 +80,16 @@ class AddressPlan:
         return plan_title(self.name)
 
     @property
+    def is_derived(self) -> bool:
+        """Whether no document spells the plan out, so that it says so wherever it is shown (SEED-36)."""
+        return self.figure.startswith("derived")
+
+    @property
+    def label(self) -> str:
+        """The title, and of a derived plan what it is derived from."""
+        return f"{self.title}, {self.figure}" if self.is_derived else self.title
+
+    @property
     def sides(self) -> tuple[PlanSide, PlanSide]:
         return (self.left, self.right)
 

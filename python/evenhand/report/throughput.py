@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.plan import AddressPlan, Direction, HostMacs
+from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName, Traffic
 from evenhand.report.learning import learning_deviations
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
@@ -42,6 +42,8 @@ class Profile:
     """Maximum theoretical frame rate per direction; None if no line rate is known."""
     host_macs: HostMacs = "port"
     """Whose MACs the hosts on the link have (R4814-06)."""
+    macs: Mapping[SideName, PortMacs] | None = None
+    """Of tester and DUT on both links; None before they are known."""
     learning: LearningResult | None = None
     """What the DUT learnt before the first trial; None if it was not made to."""
 
@@ -50,11 +52,24 @@ class Profile:
         return f"UDP over IPv{self.plan.ip_version}"
 
     @property
+    def traffic(self) -> Traffic:
+        """What the frames really carry."""
+        return Traffic(plan=self.plan, directions=self.directions)
+
+    @property
     def hosts(self) -> str:
-        left, right = self.plan.left.hosts.addresses, self.plan.right.hosts.addresses
-        if (left, right) == (1, 1):
-            return "1 address pair"
-        return f"{format_count(left)} x {format_count(right)} addresses"
+        """`1 address pair`, `65,534 x 65,534 addresses`: as they occur, not as the plan has them."""
+        return self.traffic.addresses
+
+    @property
+    def sent_lines(self) -> list[str]:
+        """What a reader must know of the frames: addresses, ports, seed, gateways, routes, MACs (SEED-49)."""
+        return self.traffic.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs)
+
+    @property
+    def link_line(self) -> str:
+        """The part of it that holds for frames of any kind."""
+        return self.traffic.link_line(macs=self.macs, host_macs=self.host_macs)
 
     @property
     def deviations(self) -> list[Deviation]:
@@ -65,8 +80,11 @@ class Profile:
     def to_document(self) -> dict[str, Any]:
         return {
             "plan": self.plan.name,
-            "hosts": {side.name: side.hosts.count for side in self.plan.sides},
-            "networks": {side.name: side.hosts.network_count for side in self.plan.sides},
+            "figure": self.plan.figure,
+            "is_derived": self.plan.is_derived,
+            "hosts": {side.name: self.traffic.hosts(side.name).count for side in self.plan.sides},
+            "networks": {side.name: self.traffic.hosts(side.name).network_count for side in self.plan.sides},
+            "traffic": self.traffic.to_document(macs=self.macs, host_macs=self.host_macs),
             "protocol": self.protocol,
             "frame_size": self.frame_size,
             "seed": self.seed,
@@ -156,9 +174,10 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         value = f"{bound}{format_count(result.throughput_fps)} fps per direction{both}"
     loss = f" with a loss ratio of at most {format_ratio(result.goal.loss_ratio)}" if result.goal.loss_ratio else ""
     lines = [
-        f"Throughput{loss}: {value}; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts} ({profile.plan.title}); "
+        f"Throughput{loss}: {value}; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts} ({profile.plan.label}); "
         f"theoretical limit {describe_limit(profile)}.",
         f"Outcome: {describe_outcome(result)}.",
+        *profile.sent_lines,
     ]
     lines += verification_lines(result.goal)
     lines += patience_lines(result.goal)
