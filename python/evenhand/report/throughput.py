@@ -12,6 +12,7 @@ from rich.text import Text
 
 from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName, Traffic
 from evenhand.report.learning import learning_deviations
+from evenhand.report.single_pair import OMISSION, SinglePair
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
@@ -44,6 +45,8 @@ class Profile:
     """Whose MACs the hosts on the link have (R4814-06)."""
     macs: Mapping[SideName, PortMacs] | None = None
     """Of tester and DUT on both links; None before they are known."""
+    single_pair: SinglePair | None = None
+    """The search with one address pair that was made before this one (SEED-02); None if there is none."""
     learning: LearningResult | None = None
     """What the DUT learnt before the first trial; None if it was not made to."""
 
@@ -179,6 +182,8 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         f"Outcome: {describe_outcome(result)}.",
         *profile.sent_lines,
     ]
+    if profile.single_pair is not None:
+        lines.append(profile.single_pair.line(result))
     lines += verification_lines(result.goal)
     lines += patience_lines(result.goal)
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
@@ -221,6 +226,8 @@ def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[
     """Each deviation once. Short trials within a search are allowed (R2544-20): their duration does not count as one."""
     has_full_length = any(trial.is_full_length for trial in trials)
     found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
+    if profile.single_pair is None and not profile.traffic.is_single_pair:
+        found[OMISSION.requirement, OMISSION.text] = OMISSION
     for trial in trials:
         for deviation in trial.result.deviations:
             if deviation.requirement == "R2544-20" and has_full_length and not trial.is_full_length:
@@ -240,6 +247,7 @@ def throughput_document(result: ThroughputResult, profile: Profile) -> dict[str,
         **profile.to_document(),
         **result.to_document(),
         "throughput_fps_total": both,
+        "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(result),
         "tester": WorstTesterFigures.of(t.result for t in result.trials).to_document(),
         "deviations": [d.to_document() for d in collect_deviations(result.trials, profile)],
         "trials": [
