@@ -55,7 +55,7 @@ def test_networks_and_a_fixed_source_shape_the_plan(evenhand: Run) -> None:
     assert ended.json["counts"] == {direction: list(counts) for direction, counts in predict(plan, DeviceModel()).counts.items()}
     assert ended.json["networks"] == {"left": 4, "right": 64}
     shown = evenhand("predict", "nets-v4-single-host", "--networks", "4,64", "--fixed-source").out
-    assert "4 x 64 addresses in 4 x 64 networks (source fixed)" in shown
+    assert "forward 1 source x 64 destination addresses in 1 x 64 networks, reverse 1 source x 4" in shown
 
 
 def test_a_series_doubles_and_shows_bars(evenhand: Run) -> None:

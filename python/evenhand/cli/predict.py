@@ -12,7 +12,7 @@ import typer
 
 from evenhand.cli.common import FixedSourceOption, HostsOption, JsonOption, NameArgument, NetworksOption, err, out, read_plan, write_json
 from evenhand.errors import RequestError
-from evenhand.plan import Direction
+from evenhand.plan import Direction, Traffic
 from evenhand.predict import (
     VERIFICATION_KEY,
     DeviceModel,
@@ -28,7 +28,6 @@ from evenhand.predict import (
 from evenhand.predict.picture import check_picture_name, draw_series
 from evenhand.predict.text import (
     closing_sentence,
-    describe_hosts,
     describe_model,
     even_sentence,
     series_table,
@@ -107,7 +106,8 @@ def predict(
         write_json(_document(prediction, smallest, points if series else [], picture))
         return
     console = out()
-    console.print(f"{address_plan.title} ({address_plan.figure}), {describe_hosts(address_plan)}", markup=False)
+    traffic = Traffic(plan=address_plan, directions=chosen)
+    console.print(f"{address_plan.title} ({address_plan.figure}), {traffic.addresses}; UDP ports: {traffic.udp_ports}", markup=False)
     console.print(f"Device: {describe_model(model)}", markup=False)
     console.print()
     console.print(summary_table(prediction))
@@ -188,6 +188,8 @@ def _document(prediction: Prediction, smallest: int | None, points: list[Predict
     return {
         "command": "predict",
         "plan": prediction.plan.name,
+        "figure": prediction.plan.figure,
+        "traffic": Traffic(plan=prediction.plan, directions=prediction.directions).to_document(),
         "device": prediction.model.to_document(),
         **prediction.to_document(),
         "by_direction": {direction: prediction.only(direction).to_document() for direction in prediction.directions},

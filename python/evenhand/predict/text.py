@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from evenhand.plan import AddressPlan
+from evenhand.plan import AddressPlan, Traffic
 from evenhand.predict.even import EVEN_TOLERANCE, even_limit, maximum_hosts
 from evenhand.predict.loads import Prediction
 from evenhand.predict.model import VERIFICATION_KEY, DeviceModel
@@ -15,16 +15,6 @@ from evenhand.units import format_count, format_rate, format_ratio
 
 BAR_CELLS = 40
 _HASHED = {"type1": "addresses", "type2": "addresses and ports"}
-
-
-def describe_hosts(plan: AddressPlan) -> str:
-    """`1 address pair`, `16 x 16 addresses`, `65,024 x 65,024 addresses in 256 x 256 networks`."""
-    left, right = (side.hosts.addresses for side in plan.sides)
-    if (left, right) == (1, 1):
-        return "1 address pair"
-    networks = [side.hosts.network_count for side in plan.sides]
-    in_networks = f" in {networks[0]} x {networks[1]} networks" if max(networks) > 1 else ""
-    return f"{format_count(left)} x {format_count(right)} addresses{in_networks}" + (" (source fixed)" if plan.fixed_source else "")
 
 
 def hosts_title(plan: AddressPlan) -> str:
@@ -88,7 +78,7 @@ def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -
 def closing_sentence(prediction: Prediction) -> str:
     """What a measurement with this plan would say about this device."""
     model, share = prediction.model, float(prediction.share_of_plateau)
-    with_these = f"With {describe_hosts(prediction.plan)}"
+    with_these = f"With {Traffic(plan=prediction.plan, directions=prediction.directions).addresses}"
     if model.elements == 1:
         return f"{with_these} the one element does all the work, as with any other addresses."
     if prediction.busiest_to_mean <= even_limit(model):
