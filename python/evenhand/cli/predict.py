@@ -21,6 +21,7 @@ from evenhand.predict import (
     even_limit,
     round_robin_table,
     smallest_even_hosts,
+    symmetric_key,
 )
 from evenhand.predict import (
     predict as predict_loads,
@@ -37,6 +38,7 @@ from evenhand.units import parse_rate
 
 EXAMPLE = "Example: evenhand predict gateway-v4 --hosts 16 --queues 16 --hash type1"
 DEFAULT_QUEUES = 16
+OPENBSD = "openbsd"
 
 
 class HashName(StrEnum):
@@ -68,7 +70,13 @@ def predict(
     hash_type: Annotated[HashName, typer.Option("--hash", help="type1: addresses; type2: addresses and ports.")] = HashName.TYPE1,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Hash source XOR destination (symmetric-XOR).")] = False,
     key: Annotated[
-        str | None, typer.Option("--key", metavar="HEX", help="The hash key, with or without colons. Default: the common one.")
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="HEX|openbsd[:HHHH]",
+            help="The hash key, with or without colons; or OpenBSD's: 16 bits, repeated (6d5a in its sources; newer kernels draw them). "
+            "Default: the common one.",
+        ),
     ] = None,
     table_size: Annotated[
         int | None,
@@ -152,11 +160,20 @@ def read_model(
 
 
 def read_key(text: str) -> bytes:
-    """`6d5a56da...`, or `6d:5a:56:da:...` as ethtool writes it."""
+    """`6d5a56da...`, or `6d:5a:56:da:...` as ethtool writes it; `openbsd`, or `openbsd:6d5a`."""
+    name, colon, seed = text.partition(":")
+    if name == OPENBSD:
+        if not colon:
+            return symmetric_key()
+        if re.fullmatch(r"[0-9a-fA-F]{4}", seed):
+            return symmetric_key(int(seed, 16))
+        raise RequestError(f"{seed!r} is not 16 bits", where="--key openbsd:", next_step="Write four hexadecimal digits: openbsd:6d5a.")
     try:
         return bytes.fromhex(text.replace(":", ""))
     except ValueError as error:
-        raise RequestError(f"{text!r} is no hexadecimal key", where="--key", next_step="Write 40 octets like 6d:5a:56:da:...") from error
+        raise RequestError(
+            f"{text!r} is no hexadecimal key", where="--key", next_step="Write 40 octets like 6d:5a:56:da:..., or openbsd."
+        ) from error
 
 
 def read_table(text: str) -> tuple[tuple[int, ...], bytes | None]:

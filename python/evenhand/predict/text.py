@@ -10,7 +10,7 @@ from rich.table import Table
 from evenhand.plan import AddressPlan, Traffic
 from evenhand.predict.even import EVEN_TOLERANCE, even_limit, maximum_hosts
 from evenhand.predict.loads import Prediction
-from evenhand.predict.model import VERIFICATION_KEY, DeviceModel
+from evenhand.predict.model import VERIFICATION_KEY, DeviceModel, symmetric_key
 from evenhand.units import format_count, format_rate, format_ratio
 
 BAR_CELLS = 40
@@ -27,6 +27,8 @@ def describe_model(model: DeviceModel) -> str:
     symmetric = ", symmetric: source XOR destination" if model.symmetric else ""
     rate = f", {format_rate(model.rate_fps)} each" if model.rate_fps is not None else ""
     key = "" if model.key == VERIFICATION_KEY else f", key {model.key[:4].hex()}..."
+    if model.key == symmetric_key(int.from_bytes(model.key[:2], "big"), len(model.key)):
+        key = f", key {model.key[:2].hex()} repeated"
     return (
         f"{_elements(model.elements)}{rate}, type {model.hash_type[-1]} hash ({_HASHED[model.hash_type]}{symmetric}){key}, "
         f"{format_count(len(model.table))} table entries"
