@@ -95,7 +95,7 @@ double read_stolen_s(const std::string& stat, unsigned cpu) {
     return static_cast<double>(value.value_or(0)) / ticks_per_second;
 }
 
-CpuWatch::CpuWatch(unsigned cpu, std::vector<int> threads) : cpu_{cpu} {
+CpuWatch::CpuWatch(unsigned cpu, const std::vector<int>& threads) : cpu_{cpu} {
     for (const int thread : threads) schedstats_.emplace_back(fmt::format("/proc/{}/schedstat", thread));
     int failure = -1;  // not known yet
     std::condition_variable ready;

@@ -44,7 +44,7 @@ class CpuWatch {
    public:
     /// `threads`: of the DUT, on this CPU; by process or thread id. Those that end meanwhile are not watched any more.
     /// Throws Fault{no_cpu} if this process may not use the CPU.
-    CpuWatch(unsigned cpu, std::vector<int> threads);
+    CpuWatch(unsigned cpu, const std::vector<int>& threads);
     ~CpuWatch();
     CpuWatch(const CpuWatch&) = delete;
     CpuWatch& operator=(const CpuWatch&) = delete;

@@ -15,6 +15,7 @@ WatchResult watch(const std::vector<unsigned>& cpus, double seconds, const std::
     constexpr auto interval = std::chrono::milliseconds{20};
     constexpr double per_million = 1e6;
     std::vector<std::unique_ptr<CpuWatch>> watches;
+    watches.reserve(cpus.size());
     for (const auto cpu : cpus) watches.push_back(std::make_unique<CpuWatch>(cpu, std::vector<int>{}));
     const auto first = pace::sample_clocks();
     const auto begin = Steady::now();
