@@ -54,7 +54,7 @@ plan::AddressPlan gateway_plan(IpVersion version) {
 
 struct Part {
     std::string name;
-    std::vector<double> ticks_per_frame = {};  // of each round
+    std::vector<double> ticks_per_frame;  // of each round
 };
 
 /// `burst(i)` does the part for burst i of 32 frames.
@@ -90,8 +90,13 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     frame::TestFrameSource<V> source{shape, draw, {}};
     const Ticks start = TickClock::now();
     constexpr double beyond_reach_fps = 4e8;
-    run::Sender<DpdkPort, frame::TestFrameSource<V>> sender{
-        port, 0, source, {start, ticks_per_second, beyond_reach_fps}, std::numeric_limits<std::uint64_t>::max() / 2, start, start + static_cast<Ticks>(never_s * ticks_per_second)};
+    run::Sender<DpdkPort, frame::TestFrameSource<V>> sender{port,
+                                                            0,
+                                                            source,
+                                                            {start, ticks_per_second, beyond_reach_fps},
+                                                            std::numeric_limits<std::uint64_t>::max() / 2,
+                                                            run::Punctuality{.overdue_after = start},
+                                                            start + static_cast<Ticks>(never_s * ticks_per_second)};
 
     std::array<DpdkPort::Frame*, run::burst_size> held{};
     if (port.reserve(0, held.data(), run::burst_size) == 0) throw Fault{FaultCode::no_memory, "no frame buffers", "device", "Raise memory_mb."};

@@ -15,11 +15,12 @@ class EvenSchedule {
    public:
     EvenSchedule() = default;
 
-    /// `rate_fps` > 0, at most ticks_per_second.
+    /// So many frames may be due in one tick: a sender's burst.
+    static constexpr unsigned most_frames_per_tick = 32;
+
+    /// `rate_fps` > 0, at most most_frames_per_tick * ticks_per_second.
     EvenSchedule(Ticks start, double ticks_per_second, double rate_fps) noexcept
-        : start_{start}, period_{to_fixed(static_cast<long double>(ticks_per_second) / static_cast<long double>(rate_fps))} {
-        rate_ = static_cast<std::uint64_t>(std::ldexp(static_cast<long double>(rate_fps) / static_cast<long double>(ticks_per_second), 64) - 0.5L);
-    }
+        : start_{start}, period_{to_fixed(static_cast<long double>(ticks_per_second) / static_cast<long double>(rate_fps))}, rate_{~Fixed{0} / period_} {}
 
     [[nodiscard]] Ticks start() const noexcept { return start_; }
 
@@ -31,9 +32,12 @@ class EvenSchedule {
     /// How many of the frames 0, 1, 2, ... have due() <= `now`; 0 before the start.
     [[nodiscard]] std::uint64_t due_count(Ticks now) const noexcept {
         if (static_cast<std::int64_t>(now - start_) < 0) return 0;
-        // The rate is rounded down, so this is right or one too few.
-        const std::uint64_t count = static_cast<std::uint64_t>((static_cast<Fixed>(now - start_) * rate_) >> 64U) + 1;
-        return count + static_cast<std::uint64_t>(static_cast<std::int64_t>(now - due(count)) >= 0);
+        const Ticks passed = now - start_;
+        std::uint64_t count =
+            static_cast<std::uint64_t>((static_cast<Fixed>(passed) * static_cast<std::uint64_t>(rate_)) >> 64U) + passed * static_cast<std::uint64_t>(rate_ >> 64U) + 1;
+        // The rate is rounded down and the tick that has begun is left out, so this is right or too few: by the frames of a tick and one more.
+        while (static_cast<std::int64_t>(now - due(count)) >= 0) ++count;
+        return count;
     }
 
     /// The schedule of the frames first, first + stride, first + 2 * stride, ... of this one: its due(i) is due(first + i * stride),
@@ -58,7 +62,7 @@ class EvenSchedule {
     Ticks start_ = 0;
     std::uint64_t start_fraction_ = 0;  // 64 places after the point: a stream may begin between two ticks
     Fixed period_ = 0;                  // ticks per frame
-    std::uint64_t rate_ = 0;            // frames per tick, 64 places after the point
+    Fixed rate_ = 0;                    // frames per tick
 };
 
 }  // namespace evenhand::pace

@@ -34,7 +34,7 @@ void HostWitness::end(double ticks_per_second) {
                                   .waited_us = static_cast<double>(times.waited_ns - before.times.waited_ns) / ns_per_us});
     }
     if (!tester_.request().dut) return;
-    record_.dut.emplace().ring_frames = tester_.request().dut->ring_frames;
+    record_.dut = tally::HostRecord::Dut{.ring_frames = tester_.request().dut->ring_frames, .cpus = {}};
     for (auto& watch : tester_.watches()) dut_.push_back(watch->end(ticks_per_second));
     for (const auto& cpu : dut_) {
         record_.dut->cpus.push_back({.cpu = cpu.cpu,

@@ -56,7 +56,7 @@ class Sender {
 
     /// Returns whether anything was due. After the deadline nothing leaves, not even what the port refused before it.
     bool turn(Ticks now) noexcept {
-        if (now > deadline_) return false;
+        if (is_over(now)) return false;
         if (pending_ == 0) {
             const std::uint64_t due = std::min(schedule_.due_count(now), frames_);
             if (due <= written_) return false;
@@ -83,7 +83,7 @@ class Sender {
     }
 
     /// Everything was offered, or the deadline has passed.
-    [[nodiscard]] bool is_done(Ticks now) const noexcept { return tally_.offered_frames == frames_ || now > deadline_; }
+    [[nodiscard]] bool is_done(Ticks now) const noexcept { return tally_.offered_frames == frames_ || is_over(now); }
 
     /// After the last turn: buffers that the port would not take.
     void give_back() noexcept {
@@ -94,6 +94,8 @@ class Sender {
     [[nodiscard]] const tally::SenderTally& tally() const noexcept { return tally_; }
 
    private:
+    [[nodiscard]] bool is_over(Ticks now) const noexcept { return static_cast<std::int64_t>(now - deadline_) > 0; }
+
     /// The port is full although we are here: it sets the pace, a little below ours. The schedule may slip by that little, and by no more in
     /// the time since our last turn: what a stall of ours left undone is overdue.
     void refused(Ticks now) noexcept {

@@ -14,6 +14,7 @@
 #include "fault.hpp"
 #include "frame/template.hpp"
 #include "port/dpdk_host.hpp"
+#include "run/rate_limit.hpp"
 
 namespace evenhand::run {
 namespace {
@@ -145,13 +146,11 @@ frame::FrameCheck Tester::frame_check(plan::Direction direction, std::size_t fra
 }
 
 void Tester::check_rate(plan::Direction direction, double rate_fps, std::size_t frame_size, const char* where) const {
-    constexpr double overhead_octets = 20;  // preamble and least gap (R2544-16)
-    constexpr double bits_per_octet = 8;
-    const auto line_rate = line_rate_bps(plan::sending_side(direction));
-    const double most = line_rate ? std::floor(*line_rate / (bits_per_octet * (static_cast<double>(frame_size) + overhead_octets))) : ticks_per_second() / 2;
-    if (rate_fps > most) {
-        throw Fault{FaultCode::bad_rate, fmt::format("{:.0f} fps are more than the {:.0f} fps that {} carries", rate_fps, most, line_rate ? "the line" : "this clock"), where,
-                    fmt::format("Use at most {:.0f} fps for frames of {} octets.", most, frame_size)};
+    const auto limit = rate_limit(line_rate_bps(plan::sending_side(direction)), frame_size, ticks_per_second());
+    if (rate_fps > limit.fps) {
+        const auto what = limit.is_of_line ? "the line carries" : "can be told apart by this CPU's clock";
+        throw Fault{FaultCode::bad_rate, fmt::format("{:.0f} fps are more than the {:.0f} fps that {}", rate_fps, limit.fps, what), where,
+                    fmt::format("Use at most {:.0f} fps for frames of {} octets.", limit.fps, frame_size)};
     }
 }
 

@@ -32,7 +32,7 @@ class Tester {
     void resolve(double timeout_s, const std::function<bool()>& goes_on);
 
     /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory (nothing is sent then).
-    [[nodiscard]] tally::TrialResult run_trial(const TrialRequest& request, TrialObserver& observer);
+    [[nodiscard]] tally::TrialResult run_trial(const TrialRequest& asked, TrialObserver& observer);
 
     /// Have the DUT resolve every host of the receiving sides, and see which of them it reaches: a small test frame to each, again to
     /// those that did not come, round after round. In gateway forms the same shows whether the routes are right. Faults: bad_rate,

@@ -53,7 +53,7 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, bool is
     shorter("R2544-18", request.waits.restabilize_s, rfc.restabilize_s, "for the DUT to restabilize");
     constexpr double full_length_s = 60;
     if (request.duration_s < full_length_s) found.push_back({"R2544-20", fmt::format("sent for {} s instead of 60 s", request.duration_s)});
-    const auto limit = [&](double value, double standard, std::string what) {
+    const auto limit = [&](double value, double standard, const char* what) {
         if (value != standard) found.push_back({"R2544-39", fmt::format(fmt::runtime(what), value, standard)});
     };
     constexpr tally::Limits usual;
@@ -221,7 +221,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
                     d.refusals += t.refusals;
                     d.largest_burst = std::max(d.largest_burst, t.largest_burst);
                     max_overdue = std::max(max_overdue, t.max_overdue);
-                    last_send = std::max(last_send, t.last_send);
+                    if (t.offered_frames != 0 && static_cast<std::int64_t>(t.last_send - last_send) > 0) last_send = t.last_send;
                     // What never left is not lost, and must not show as if it were.
                     const auto& share = trial->sender_shares[i];
                     for (std::uint64_t unsent = t.offered_frames; unsent < share.count(d.intended_frames); ++unsent) map.mark(share.sequence(unsent));

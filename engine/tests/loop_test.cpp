@@ -47,6 +47,69 @@ TEST_CASE("everything sent is received") {
     check_everything_arrives<IpVersion::v6>({.streams = 3, .frame_size = 128, .turn = 40 * us});
 }
 
+TEST_CASE("everything sent is received wherever the counter stands, also where it begins anew") {
+    for (const Ticks before : {0 * us, 500 * us, 990 * us}) {
+        for (const Ticks begin : starts_before_overflow(before)) {
+            CAPTURE(begin);
+            check_everything_arrives<IpVersion::v4>({.streams = 3, .start = begin});
+            check_everything_arrives<IpVersion::v6>({.start = begin});
+        }
+    }
+}
+
+TEST_CASE("what is late, overdue or beyond the deadline is so wherever the counter stands") {
+    const auto counts = [](Ticks begin) {
+        Rig4 rig{{.start = begin}};
+        rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
+            if (number_of(f) != 600) return 1U;
+            rig.right.inject(f);
+            return 1U;
+        };
+        rig.run_until(begin + 300 * us);
+        rig.clock.time += 400 * us;  // the worker was away
+        rig.run_until(begin + 900 * us);
+        rig.left.accept_at_most = 0;
+        rig.run_until(rig.deadline + 10 * us);
+        rig.left.accept_at_most = static_cast<std::size_t>(-1);
+        rig.run_until(rig.deadline + 100 * us);  // nothing may leave any more
+        const auto damage = damage_of(rig.got());
+        const auto& sent = rig.sent();
+        CHECK(sent.offered_frames < 910);
+        CHECK(rig.senders.front().is_done(rig.clock.now()));
+        return std::tuple{sent.offered_frames,     sent.overdue_frames, sent.max_overdue, sent.last_send - begin, rig.got().received_frames,
+                          rig.got().latency.max(), damage.duplicated,   damage.late,      rig.got().max_poll_gap, rig.got().gap_excess};
+    };
+    const auto usual = counts(start);
+    CHECK(std::get<1>(usual) > 250);
+    CHECK(std::get<8>(usual) >= 400 * us);
+    for (const Ticks before : {0 * us, 310 * us, 500 * us, 10'900 * us}) {
+        for (const Ticks begin : starts_before_overflow(before)) {
+            CAPTURE(begin);
+            CHECK(counts(begin) == usual);
+        }
+    }
+}
+
+TEST_CASE("a frame after the residual wait is late wherever the counter stands") {
+    for (const Ticks before : {0 * us, 500 * us, 2 * second + 11'000 * us - 1, 2 * second + 11'000 * us + us}) {
+        for (const Ticks begin : starts_before_overflow(before)) {
+            CAPTURE(begin);
+            Rig6 rig{{.start = begin}};
+            MemoryPort::Frame held;
+            rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
+                if (number_of(f) == 7) held = f;
+                return number_of(f) == 7 ? 0U : 1U;
+            };
+            rig.run();
+            rig.clock.time = rig.residual_end + 1;
+            rig.right.inject(held);
+            rig.receive();
+            CHECK(rig.got().received_frames == 999);
+            CHECK(damage_of(rig.got()) == Damage{.late = 1});
+        }
+    }
+}
+
 TEST_CASE("each stream sends its own share and nothing else") {
     Rig4 rig{{.frames = 1000, .streams = 3}};
     std::vector<std::vector<std::uint64_t>> numbers(3);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "pace/schedule.hpp"
+#include "run/rate_limit.hpp"
 
 namespace pace_test {
 
@@ -53,6 +54,72 @@ TEST_CASE("streams of one direction are evenly interleaved") {
         const pace::EvenSchedule part{whole.due(stream), 2.6e9, 1e6};
         for (const std::uint64_t i : {0U, 1U, 1000U, 1'000'000'000U}) CHECK(std::abs(static_cast<std::int64_t>(part.due(i) - whole.due(stream + 3 * i))) <= 2);
     }
+}
+
+TEST_CASE("the schedule is the same wherever the counter stands, also where it begins anew") {
+    const pace::EvenSchedule plain{0, 2.6e9, 14'880'952.0};
+    for (const unsigned bit : {48U, 56U, 63U, 64U}) {
+        for (const pace::Ticks before : {pace::Ticks{0}, pace::Ticks{1}, pace::Ticks{1'000'000}, pace::Ticks{2'600'000'000}}) {
+            const pace::Ticks start = (bit == 64 ? 0 : pace::Ticks{1} << bit) - before;
+            const pace::EvenSchedule there{start, 2.6e9, 14'880'952.0};
+            CHECK(there.due_count(start - 1) == 0);
+            for (const std::uint64_t k : {0U, 1U, 2U, 5'000U, 5'724U, 14'880'952U, 1'000'000'000U}) {
+                REQUIRE(there.due(k) - start == plain.due(k));
+                REQUIRE(there.stream(1, 3).due(k) - start == plain.stream(1, 3).due(k));
+                for (const pace::Ticks after : {0U, 1U, 100U}) REQUIRE(there.due_count(start + plain.due(k) + after) == plain.due_count(plain.due(k) + after));
+            }
+        }
+    }
+}
+
+TEST_CASE("a slow counter spaces more frames than it has ticks: 100 Gbit/s by Arm's 25 MHz") {
+    constexpr double ticks_per_second = 25e6;
+    for (const double rate : {12.5e6, 25e6, 25e6 + 1, 30e6, 50e6, 148'809'523.0, 32 * ticks_per_second}) {
+        CAPTURE(rate);
+        const pace::EvenSchedule schedule{1000, ticks_per_second, rate};
+        for (std::uint64_t streams : {1U, 3U}) {
+            std::uint64_t due_at_first = 0;
+            for (std::uint64_t s = 0; s < streams; ++s) due_at_first += schedule.stream(s, streams).due_count(1000 + 25'000'000);
+            CHECK(due_at_first == schedule.due_count(1000 + 25'000'000));
+        }
+        for (pace::Ticks now : {pace::Ticks{1000}, pace::Ticks{1001}, pace::Ticks{1777}, pace::Ticks{1000 + 60 * std::uint64_t{25'000'000}}}) {
+            const auto count = schedule.due_count(now);
+            CHECK(static_cast<std::int64_t>(schedule.due(count - 1) - now) <= 0);
+            CHECK(static_cast<std::int64_t>(schedule.due(count) - now) > 0);
+            const long double exact = static_cast<long double>(now - 1000) * static_cast<long double>(rate) / static_cast<long double>(ticks_per_second);
+            CHECK(static_cast<long double>(count) >= exact);
+            CHECK(static_cast<long double>(count) <= exact + static_cast<long double>(rate / ticks_per_second) + 1.001L);
+        }
+    }
+}
+
+TEST_CASE("at any rate, as many frames are due as have their time behind them, to the frame") {
+    CHECK(rc::check([] {
+        const double ticks_per_second = *rc::gen::element(25e6, 54e6, 1e9, 2.596e9);
+        const double rate = *rc::gen::inRange(1, 800'000'000);
+        const auto streams = *rc::gen::inRange<std::uint64_t>(1, 9);
+        const auto start = *rc::gen::arbitrary<pace::Ticks>();
+        const auto schedule = pace::EvenSchedule{start, ticks_per_second, rate}.stream(*rc::gen::inRange<std::uint64_t>(0, streams), streams);
+        const pace::Ticks now = schedule.start() + *rc::gen::inRange<pace::Ticks>(0, std::uint64_t{1} << 40U);
+        const auto count = schedule.due_count(now);
+        RC_ASSERT(static_cast<std::int64_t>(now - schedule.due(count - 1)) >= 0);
+        RC_ASSERT(static_cast<std::int64_t>(now - schedule.due(count)) < 0);
+    }));
+}
+
+TEST_CASE("a rate is limited by the line, and by a clock that cannot tell its frames apart") {
+    constexpr double arm = 25e6;
+    constexpr double usual = 2.6e9;
+    const auto limit = run::rate_limit(100e9, 64, arm);
+    CHECK(limit.is_of_line);
+    CHECK(limit.fps == 148'809'523);  // R2544-16
+    CHECK(run::rate_limit(10e9, 64, usual).fps == 14'880'952);
+    CHECK(run::rate_limit(10e9, 1518, usual).fps == 812'743);
+    const auto fast = run::rate_limit(1e12, 64, arm);
+    CHECK_FALSE(fast.is_of_line);
+    CHECK(fast.fps == 32 * arm);
+    CHECK_FALSE(run::rate_limit(std::nullopt, 64, usual).is_of_line);
+    CHECK(run::rate_limit(std::nullopt, 64, usual).fps == 32 * usual);
 }
 
 TEST_CASE("the clock goes forward, and its rate is found") {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -44,6 +45,12 @@ struct Options {
     Ticks ring_lasts = 50 * us;
     std::size_t buffers = 2048;
 };
+
+/// Where the counter of a CPU may stand when something begins, besides the usual: this much before one of its upper bits changes, and before it
+/// begins anew. 2^56 is 321 days at 2.6 GHz.
+[[nodiscard]] inline std::array<Ticks, 5> starts_before_overflow(Ticks before) {
+    return {(Ticks{1} << 48U) - before, (Ticks{1} << 56U) - before, (Ticks{1} << 63U) - before, ~Ticks{0}, Ticks{0} - before};
+}
 
 constexpr double rate_fps = 1e6;  // a frame each microsecond
 constexpr std::uint16_t trial = 77;
@@ -92,7 +99,7 @@ class Rig {
     void receive() { receiver.turn(clock.now(), clock); }
     /// As a worker does, turn by turn, up to `end`.
     void run_until(Ticks end) {
-        for (; clock.time < end; clock.time += options.turn) {
+        for (; static_cast<std::int64_t>(end - clock.time) > 0; clock.time += options.turn) {
             send();
             receive();
         }

@@ -37,16 +37,16 @@ Frames frames_of_a_trial(const Options& options) {
 /// One receive queue: its frames wait in a port of their own.
 struct Queue {
     Queue(unsigned number, std::size_t buffers) : port{buffers}, receiver{port, number, responder} {}
-    void arm(std::size_t octets, tally::SequenceMap& map, tally::StreamOrder* order) {
+    void arm(std::size_t octets, tally::SequenceMap& map, tally::StreamOrder* order, Ticks begin = tests::start) {
         receiver.arm({.trial = trial,
                       .direction = Direction::forward,
                       .check = {plan, Direction::forward, octets, right_mac, dut_mac},
-                      .start = start,
+                      .start = begin,
                       .clock_skew = second,  // these tests give frames when they like
-                      .residual_end = start + second,
+                      .residual_end = begin + second,
                       .ring_lasts = second,
                       .order = order},
-                     map, *tally, start);
+                     map, *tally, begin);
     }
 
     MemoryPort port;
@@ -59,9 +59,10 @@ struct Queue {
 /// Several queues that one port spreads its frames over, read turn by turn with a clock driven by hand: a frame each microsecond.
 class Queues {
    public:
-    Queues(unsigned queues, unsigned streams) : frames{frames_of_a_trial({.frames = 3000, .streams = streams})}, order{queues, streams, settles_after} {
+    Queues(unsigned queues, unsigned streams, Ticks when = start)
+        : begin{when}, frames{frames_of_a_trial({.frames = 3000, .streams = streams, .start = when})}, order{queues, streams, settles_after} {
         std::ranges::sort(frames, {}, [](MemoryPort::Frame& f) { return number_of(f); });
-        for (unsigned q = 0; q < queues; ++q) queues_.emplace_back(q, 4096).arm(frames.front().length, map, &order);
+        for (unsigned q = 0; q < queues; ++q) queues_.emplace_back(q, 4096).arm(frames.front().length, map, &order, begin);
     }
     Queues(const Queues&) = delete;
     Queues& operator=(const Queues&) = delete;
@@ -70,7 +71,7 @@ class Queues {
     template <class QueueOf>
     void run(QueueOf queue_of, const std::vector<std::size_t>& look_every) {
         for (std::size_t i = 0; i < frames.size() + 30'000; ++i) {
-            clock.time = start + i * us;
+            clock.time = begin + i * us;
             if (i < frames.size()) queues_.at(queue_of(frames[i])).port.inject(frames[i]);
             for (std::size_t q = 0; q < queues_.size(); ++q) {
                 if (i % look_every[q] == 0) queues_[q].receiver.turn(clock.now(), clock);
@@ -87,6 +88,7 @@ class Queues {
         return *sum_;
     }
 
+    Ticks begin;  // frame 0 is due
     Frames frames;
     tally::SequenceMap map{3000, true};
     tally::StreamOrder order;
@@ -239,8 +241,8 @@ TEST_CASE("two frames of one queue that change places are one reordered frame, w
 }
 
 TEST_CASE("a frame that is overtaken by one of another queue is reordered if that was long enough before (R2544-06)") {
-    const auto reordered = [](std::size_t frames_later, const std::vector<std::size_t>& look_every) {
-        Queues queues{2, 1};
+    const auto reordered = [](std::size_t frames_later, const std::vector<std::size_t>& look_every, Ticks begin = start) {
+        Queues queues{2, 1, begin};
         // Frame 1000 is held back, and is alone in its queue: nothing but the other queue can tell.
         auto held = queues.frames.at(1000);
         queues.frames.erase(queues.frames.begin() + 1000);
@@ -253,6 +255,11 @@ TEST_CASE("a frame that is overtaken by one of another queue is reordered if tha
     // Within the time in which a port may hand one queue's frames over later than another's, nobody can know.
     for (const std::size_t frames_later : {1U, 10U, 49U}) CHECK(reordered(frames_later, {1, 1}) == 0);
     for (const std::size_t frames_later : {160U, 200U, 1500U}) CHECK(reordered(frames_later, {1, 1}) == 1);
+    // Wherever the counter stands, also where it begins anew in between.
+    for (const Ticks begin : starts_before_overflow(1100 * us)) {
+        CHECK(reordered(49, {1, 1}, begin) == 0);
+        CHECK(reordered(200, {1, 1}, begin) == 1);
+    }
     // A queue that nobody read for a while does not make its frames late.
     CHECK(reordered(0, {1, 400}) == 0);
     CHECK(reordered(0, {400, 1}) == 0);

@@ -150,6 +150,11 @@ TEST_CASE("absences that overlap are one") {
     CHECK(one[0].at_least_s == doctest::Approx(0.11));
     CHECK(one[0].longest_s == doctest::Approx(0.111));
     CHECK(witness::merge({ends_at(50, 0.01), ends_at(70, 0.01), ends_at(100, 0.1)}, ticks_per_second).size() == 1);
+    // Also where the counter begins anew between them.
+    const auto around = witness::merge({{.end = 5'000'000, .longest_s = 0.1, .at_least_s = 0.1}, {.end = 0ULL - 5'000'000, .longest_s = 0.1, .at_least_s = 0.1}}, ticks_per_second);
+    REQUIRE(around.size() == 1);
+    CHECK(around[0].end == 5'000'000);
+    CHECK(around[0].at_least_s == doctest::Approx(0.11));
 }
 
 TEST_CASE("a thread that waits for its CPU is seen") {

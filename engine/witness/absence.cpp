@@ -25,7 +25,8 @@ double WaitLedger::look(const std::vector<ThreadTimes>& now) {
 
 std::vector<Absence> merge(std::vector<Absence> absences, double ticks_per_second) {
     const auto seconds_between = [=](Ticks from, Ticks to) { return static_cast<double>(static_cast<std::int64_t>(to - from)) / ticks_per_second; };
-    std::ranges::sort(absences, {}, &Absence::end);
+    // By their distance from one of them: the counter may have passed 2^64 between them.
+    std::ranges::sort(absences, {}, [base = absences.empty() ? 0 : absences.front().end](const Absence& absence) { return static_cast<std::int64_t>(absence.end - base); });
     std::vector<Absence> merged;
     for (auto absence : absences) {
         // From the last one back: a long absence may swallow several that were seen before it was over.

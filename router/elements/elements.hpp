@@ -42,19 +42,23 @@ class Elements {
         longest_wait_ = service_ * queue_frames_;
     }
 
-    /// When a frame that comes at `arrival` will have been served; nothing if the queue is full: the frame is lost.
+    /// When a frame that comes at `arrival` will have been served; nothing if the queue is full: the frame is lost. In ticks since the router
+    /// began, up to 2^63 of them.
     [[nodiscard]] std::optional<Ticks> admit(std::size_t element, Ticks arrival) noexcept {
         State& state = states_[element];
-        const Ticks now = arrival * one;
-        const Ticks wait = state.free_at > now ? state.free_at - now : 0;
+        // As a difference, which is never longer than a full queue takes: a time in 1/256 ticks does not fit into 64 bits for ever.
+        const auto ahead = static_cast<std::int64_t>(state.free_at - arrival);
+        const Ticks wait = ahead > 0 ? static_cast<Ticks>(ahead) * one - state.free_earlier : 0;
         if (wait > longest_wait_) {
             ++state.counters.dropped_frames;
             return std::nullopt;
         }
         if (wait > state.longest_wait) state.longest_wait = wait;
-        state.free_at = now + wait + service_;
+        const Ticks until_free = wait + service_;
+        state.free_at = arrival + (until_free + one - 1) / one;
+        state.free_earlier = (one - until_free % one) % one;
         ++state.counters.served_frames;
-        return (state.free_at + one - 1) / one;
+        return state.free_at;
     }
 
     /// The longest time from arrival to departure, in ticks.
@@ -71,8 +75,9 @@ class Elements {
     static constexpr Ticks one = 256;  // fractions of a tick: rounding a period of some hundred ticks would show in the rate
 
     struct State {
-        Ticks free_at = 0;  // in 1/256 ticks
-        Ticks longest_wait = 0;
+        Ticks free_at = 0;       // the first tick at which it is free
+        Ticks free_earlier = 0;  // by so many 1/256 ticks
+        Ticks longest_wait = 0;  // in 1/256 ticks
         ElementCounters counters;
     };
 

@@ -47,9 +47,10 @@ class Forwarder {
    public:
     using Frame = typename Port::Frame;
 
-    /// All references outlive the forwarder.
+    /// All references outlive the forwarder. Its time begins at `start`, a reading of the clock: a model that compares and multiplies times is
+    /// then right whatever the counter of the CPU stands at.
     Forwarder(std::array<Port*, 2> ports, std::span<const Interface, 2> interfaces, const RouteTable& routes, NeighborTable& neighbors, LocalAnswerer& local,
-              std::optional<ElementModel> model, Defects defects, const ForwardOptions& options, Ticks now)
+              std::optional<ElementModel> model, Defects defects, const ForwardOptions& options, Ticks start)
         : ports_{ports},
           interfaces_{interfaces},
           routes_{&routes},
@@ -58,14 +59,12 @@ class Forwarder {
           model_{std::move(model)},
           options_{options},
           departures_{ports, std::move(defects), options.ticks_per_second / 100, counters_},
-          calendar_{options.waiting_frames, options.horizon, now},
-          last_look_{now},
-          last_arrival_{now},
-          model_time_{now},
-          rates_since_{now} {}
+          calendar_{options.waiting_frames, options.horizon, 0},
+          start_{start} {}
 
-    /// Never waits.
-    void turn(Ticks now) noexcept {
+    /// Never waits. `clock` never goes back, but may pass 2^64.
+    void turn(Ticks clock) noexcept {
+        const Ticks now = clock - start_;
         now_ = now;
         const std::array<std::size_t, 2> came{take(0), take(1)};
         if (came[0] + came[1] != 0) {
@@ -283,10 +282,11 @@ class Forwarder {
     Departures<Port> departures_;
     Calendar<Waiting> calendar_;
     Leave leave_{this};
-    Ticks last_look_;
-    Ticks last_arrival_;
-    Ticks model_time_;  // until when frames have come, as the model sees it
-    Ticks rates_since_;
+    Ticks start_;  // by the clock; all other times are since then
+    Ticks last_look_ = 0;
+    Ticks last_arrival_ = 0;
+    Ticks model_time_ = 0;  // until when frames have come, as the model sees it
+    Ticks rates_since_ = 0;
     std::array<std::uint64_t, 2> rate_frames_{};
     std::array<double, 2> spacing_{unknown, unknown};  // ticks from frame to frame
     Ticks now_ = 0;

@@ -190,6 +190,27 @@ TEST_CASE("a rate that is no divisor of the clock is kept over a million frames"
     CHECK(1e6 / seconds == doctest::Approx(4e6 / 3).epsilon(2e-6));
 }
 
+TEST_CASE("an element that has served for years serves the next frame as the first") {
+    const auto course = [](Ticks since_start) {
+        Elements elements{{.count = 2, .rate_fps = 3e6 / 7, .queue_frames = 4}, second};
+        (void)elements.admit(1, 0);
+        std::vector<Ticks> departures;
+        for (int i = 0; i < 4000; ++i) {
+            const Ticks arrival = since_start + static_cast<Ticks>(i) * 2000;
+            const auto departure = elements.admit(0, arrival);
+            departures.push_back(departure ? *departure - since_start : 0);
+        }
+        departures.push_back(*elements.admit(1, since_start + second) - since_start);  // idle since the beginning
+        departures.push_back(elements.counters(0).dropped_frames);
+        return departures;
+    };
+    const auto usual = course(0);
+    CHECK(usual.back() > 500);
+    for (const unsigned bit : {48U, 55U, 56U, 57U, 62U}) {
+        for (const Ticks before : {Ticks{0}, Ticks{1}, Ticks{4'000'000}, Ticks{100'000'000}}) CHECK(course((Ticks{1} << bit) - before) == usual);
+    }
+}
+
 TEST_CASE("a full neighbour table makes frames dearer, a small one does not") {
     const NeighborCost cost{.free_entries = 1000, .growth = 0.1};
     CHECK(cost.factor(2) == 1.0);

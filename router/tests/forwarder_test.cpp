@@ -36,8 +36,8 @@ constexpr plan::MacAddress right_dut{2, 0, 0, 0, 0xd0, 2};
 /// The DUT of Figures 3 and 5, both at once.
 class Bench {
    public:
-    explicit Bench(std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks extra_delay = 0)
-        : forwarder_{make(std::move(model), std::move(defects), extra_delay)} {
+    explicit Bench(std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks extra_delay = 0, Ticks start = 100 * second)
+        : now{start}, forwarder_{make(std::move(model), std::move(defects), extra_delay)} {
         outside_[0].connect(inside_[0]);
         inside_[0].connect(outside_[0]);
         outside_[1].connect(inside_[1]);
@@ -52,7 +52,7 @@ class Bench {
     }
     void turn() { forwarder_->turn(now); }
     void run(Ticks duration, Ticks step = us) {
-        for (const Ticks end = now + duration; now < end; now += step) turn();
+        for (const Ticks end = now + duration; static_cast<std::int64_t>(end - now) > 0; now += step) turn();
     }
     std::vector<tests::Octets> take(unsigned side) {
         std::vector<tests::Octets> frames;
@@ -87,7 +87,7 @@ class Bench {
     [[nodiscard]] const Forwarder<MemoryPort>& forwarder() const { return *forwarder_; }
     [[nodiscard]] const NeighborTable& neighbors() const { return neighbors_; }
 
-    Ticks now = 100 * second;
+    Ticks now;
 
    private:
     std::unique_ptr<Forwarder<MemoryPort>> make(std::optional<ElementModel> model, DefectOptions defects, Ticks extra_delay) {
@@ -283,6 +283,57 @@ TEST_CASE("frames found after an absence of the router are taken to have come at
     bench.now += 1000 * us;
     bench.run(1100 * us);
     CHECK(bench.counters().interfaces[0].element_dropped_frames > 900);
+}
+
+TEST_CASE("the model is the same wherever the counter of the CPU stands: at 2^56 ticks, 321 days at 2.6 GHz, and where it begins anew") {
+    struct Course {
+        std::vector<std::pair<Ticks, std::uint64_t>> came;  // when, since the start; which frame
+        std::uint64_t served = 0, dropped = 0, most_waiting = 0, late = 0, questions = 0;
+        Ticks longest_gap = 0;
+        bool operator==(const Course&) const = default;
+    };
+    const auto frames = test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 3000);
+    const auto course = [&](Ticks start) {
+        Bench bench{model_of(1, 0.75e6, 8), {.seed = 1, .ratios = {}, .at = {{{}, {}, {1000}, {}}}}, 250 * us, start};
+        bench.introduce();
+        Course c;
+        const auto run = [&](Ticks duration, Ticks step) {
+            for (Ticks passed = 0; passed < duration; passed += step) {
+                bench.run(step, step);
+                for (const auto& f : bench.take_test_frames(1)) c.came.emplace_back(bench.now - start, number_of(f));
+            }
+        };
+        for (std::size_t i = 0; i < frames.size(); ++i) {
+            bench.send(0, frames[i]);
+            if (i % 1000 == 900) bench.now += 20 * us;  // the router is away
+            run(i < 1500 ? 2 * us : us, us);            // first less than the element serves, then more
+        }
+        run(1000 * us, us);
+        run(100 * second, 10'000 * us);  // neighbours grow old, are asked, and given up
+        bench.send(0, frames[0]);        // and the next frame has to ask again
+        run(5 * second, 10'000 * us);
+        const auto& element = bench.forwarder().model()->elements.counters(0);
+        c.served = element.served_frames, c.dropped = element.dropped_frames, c.most_waiting = element.most_waiting;
+        c.late = bench.counters().model.late_frames, c.longest_gap = bench.counters().model.longest_gap;
+        c.questions = bench.neighbors().counters().questions.value() + bench.neighbors().counters().probes.value();
+        CHECK(bench.forwarder().is_idle(second / 2));
+        return c;
+    };
+    const Course usual = course(100 * second);
+    CHECK(usual.came.size() > 2500);
+    CHECK(usual.came.size() == usual.served);
+    CHECK(usual.came.front().first > 250 * us);
+    CHECK(usual.dropped > 300);
+    CHECK(usual.questions > 0);
+    const Ticks top = 0;  // 2^64
+    for (const Ticks place : {Ticks{1} << 48U, Ticks{1} << 56U, Ticks{1} << 63U, top}) {
+        for (const Ticks before : {Ticks{0}, Ticks{1}, 2000 * us, 4000 * us, 50 * second}) {
+            CAPTURE(place);
+            CAPTURE(before);
+            CHECK((course(place - before) == usual));
+        }
+    }
+    CHECK((course((Ticks{1} << 56U) + second) == usual));
 }
 
 TEST_CASE("the extra delay is kept to the turn") {
