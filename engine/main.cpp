@@ -3,6 +3,8 @@
 //
 // The way of a frame: session/session.cpp -> run/trial.cpp -> run/sender.hpp -> port -> DUT -> port -> run/receiver.hpp -> tally.
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <exception>
 #include <string_view>
@@ -42,7 +44,8 @@ int main(int argc, char** argv) {
     }
     (void)evenhand::port::allowed_cpus();  // read before DPDK moves this thread
     try {
-        evenhand::session::LineChannel channel;
+        evenhand::session::end_by_signals();
+        evenhand::session::LineChannel channel{STDIN_FILENO, evenhand::session::take_stdout(), evenhand::session::is_stop};
         evenhand::session::Session{channel}.serve();
         evenhand::port::stop_dpdk();
     } catch (const std::exception& error) {

@@ -4,16 +4,18 @@
 // The way of a frame: run/router.cpp -> forward/forwarder.hpp -> elements/ -> forward/departures.hpp -> port.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
 #include "build_facts.hpp"
 #include "config/config.hpp"
+#include "contract/limits.hpp"
 #include "fault.hpp"
 #include "port/dpdk_host.hpp"
 #include "run/router.hpp"
@@ -44,7 +46,11 @@ int exit_code(FaultCode code) {
 std::string read_file(const std::string& path) {
     std::ifstream file{path, std::ios::binary};
     if (!file) throw Fault{FaultCode::bad_request, fmt::format("{} cannot be read", path), "CONFIG.json", "Check the path."};
-    return {std::istreambuf_iterator<char>{file}, {}};
+    std::string text;
+    std::array<char, 65536> chunk;
+    // One octet more than is allowed is enough to refuse it, also if it never ends.
+    while (text.size() <= contract::longest_configuration && file.read(chunk.data(), chunk.size()).gcount() > 0) text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
+    return text;
 }
 
 void write_fault(session::LineChannel& channel, const Fault& fault) {
@@ -91,7 +97,8 @@ int main(int argc, char** argv) {
         return bad_request;
     }
     (void)port::allowed_cpus();  // read before DPDK moves this thread
-    session::LineChannel channel;
+    session::end_by_signals();
+    session::LineChannel channel{STDIN_FILENO, session::take_stdout(), nullptr};
     try {
         const router::RouterConfig config = router::read_config(read_file(argv[1]));
         {

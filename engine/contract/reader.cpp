@@ -22,11 +22,30 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
-std::string shortened(const Json& value) {
-    constexpr std::size_t most = 80;
-    std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string shortened(std::string text, std::size_t most = 80) {
     if (text.size() > most) text = text.substr(0, most) + "...";
     return text;
+}
+
+std::string shortened(const Json& value) { return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+
+/// Looks at the text and calls nothing for each bracket. As far as the text is JSON, this is its depth.
+bool is_deeper_than(std::string_view text, std::size_t most) noexcept {
+    std::size_t depth = 0;
+    bool is_in_string = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '"') {
+            is_in_string = !is_in_string;
+        } else if (is_in_string) {
+            if (c == '\\') ++i;
+        } else if (c == '[' || c == '{') {
+            if (++depth > most) return true;
+        } else if ((c == ']' || c == '}') && depth != 0) {
+            --depth;
+        }
+    }
+    return false;
 }
 
 }  // namespace
@@ -35,6 +54,21 @@ std::string nearest(std::string_view key, const std::vector<std::string>& known)
     const auto best = std::ranges::min_element(known, {}, [&](const auto& candidate) { return distance(key, candidate); });
     constexpr std::size_t near = 3;
     return best != known.end() && distance(key, *best) <= std::max(near, key.size() / 2) ? *best : std::string{};
+}
+
+Json read_document(std::string_view text, const DocumentForm& form) {
+    const auto refuse = [&](const std::string& what) { throw Fault{FaultCode::bad_json, fmt::format("{} {}", form.name, what), "", form.next}; };
+    if (text.size() > form.most_octets) refuse(fmt::format("is longer than {} octets", form.most_octets));
+    if (is_deeper_than(text, deepest_nesting)) refuse(fmt::format("has brackets within brackets, more than {} deep", deepest_nesting));
+    Json json;
+    try {
+        json = Json::parse(text);
+    } catch (const Json::exception& e) {
+        constexpr std::size_t most_shown = 300;
+        refuse(fmt::format("is no JSON: {}", shortened(e.what(), most_shown)));
+    }
+    if (!json.is_object()) refuse("is no JSON object");
+    return json;
 }
 
 ObjectReader::ObjectReader(const Json& object, std::string path) : object_{&object}, path_{std::move(path)} {
@@ -95,7 +129,7 @@ void ObjectReader::refuse(std::string_view key, const std::string& what, const s
 
 void ObjectReader::refuse_choice(std::string_view key, const std::string& chosen, const std::vector<std::string>& words, std::string_view otherwise) const {
     const auto guess = nearest(chosen, words);
-    refuse(key, fmt::format("\"{}\" is none of {}", chosen, Json(words).dump()), guess.empty() ? std::string{otherwise} : fmt::format("Did you mean {}?", guess));
+    refuse(key, fmt::format("{} is none of {}", shortened(Json(chosen)), Json(words).dump()), guess.empty() ? std::string{otherwise} : fmt::format("Did you mean {}?", guess));
 }
 
 void ObjectReader::finish() const {
@@ -110,14 +144,14 @@ void ObjectReader::finish() const {
 plan::IpAddress ObjectReader::address(std::string_view key) {
     const auto value = text(key);
     const auto address = plan::parse_address(value);
-    if (!address) refuse(key, fmt::format("\"{}\" is not an IP address", value), "Write it like 198.18.0.1 or 2001:2::2.");
+    if (!address) refuse(key, fmt::format("{} is not an IP address", shortened(Json(value))), "Write it like 198.18.0.1 or 2001:2::2.");
     return *address;
 }
 
 plan::MacAddress ObjectReader::mac(std::string_view key) {
     const auto value = text(key);
     const auto mac = plan::parse_mac(value);
-    if (!mac) refuse(key, fmt::format("\"{}\" is not a MAC address", value), "Write it like 02:00:00:00:00:01.");
+    if (!mac) refuse(key, fmt::format("{} is not a MAC address", shortened(Json(value))), "Write it like 02:00:00:00:00:01.");
     return *mac;
 }
 

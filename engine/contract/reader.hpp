@@ -11,12 +11,24 @@
 #include <utility>
 #include <vector>
 
+#include "contract/limits.hpp"
 #include "fault.hpp"
 #include "plan/address.hpp"
 
 namespace evenhand::contract {
 
 using Json = nlohmann::json;
+
+/// What is read as one document, for its faults.
+struct DocumentForm {
+    const char* name;         // "the line"
+    std::size_t most_octets;  // longer ones are refused unread
+    const char* next;         // what to do about one that cannot be read
+};
+
+/// One JSON object. Throws Fault{bad_json} for all else, and for brackets that lie deeper than deepest_nesting. Where a text from outside
+/// becomes JSON, it does so here.
+[[nodiscard]] Json read_document(std::string_view text, const DocumentForm& form);
 
 /// The key among `known` that `key` was probably meant to be; empty if none is near.
 [[nodiscard]] std::string nearest(std::string_view key, const std::vector<std::string>& known);

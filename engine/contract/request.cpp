@@ -289,27 +289,26 @@ proof::ProofRequest read_prove(ObjectReader& r) {
     return request;
 }
 
-Json parse(std::string_view line) {
-    try {
-        return Json::parse(line);
-    } catch (const Json::exception& e) {
-        throw Fault{FaultCode::bad_json, fmt::format("the line is no JSON: {}", e.what()), "", "Send one JSON object a line."};
-    }
+Json read_line(std::string_view line) {
+    return read_document(line, {.name = "the line", .most_octets = longest_line, .next = "Send one JSON object a line, as contract/request.schema.json has it."});
 }
 
 }  // namespace
 
 std::optional<std::int64_t> read_id(std::string_view line) {
-    const Json json = Json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("id") || !json["id"].is_number_integer()) return std::nullopt;
-    const Json& id = json["id"];
-    if (id.is_number_unsigned() && id.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
-    return id.get<std::int64_t>();
+    try {
+        const Json json = read_line(line);
+        if (!json.contains("id") || !json["id"].is_number_integer()) return std::nullopt;
+        const Json& id = json["id"];
+        if (id.is_number_unsigned() && id.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
+        return id.get<std::int64_t>();
+    } catch (const Fault&) {
+        return std::nullopt;
+    }
 }
 
 Request read_request(std::string_view line) {
-    const Json json = parse(line);
-    if (!json.is_object()) throw Fault{FaultCode::bad_json, "the line is no JSON object", "", "Send one JSON object a line."};
+    const Json json = read_line(line);
     ObjectReader r{json, ""};
     Request request;
     request.id = static_cast<std::int64_t>(r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));

@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "fault.hpp"
+#include "port/device_argument.hpp"
 #include "port/dpdk_host.hpp"
 
 namespace evenhand::port {
@@ -33,43 +34,9 @@ constexpr unsigned pool_cache = 256;
 constexpr unsigned least_receive_buffers = 16383;  // net_af_xdp wants some 8k for its rings alone
 constexpr unsigned least_transmit_buffers = 8191;
 constexpr unsigned answer_ring_frames = 4096;  // a receiver takes 64 questions a turn, and answers leave every few turns
-constexpr std::uint64_t all_the_time_in_the_world = 1U << 30U;
-
-/// The value of `key=` in a device string.
-std::optional<unsigned> device_argument(const std::string& device, const std::string& key) {
-    const auto at = device.find("," + key + "=");
-    if (at == std::string::npos) return std::nullopt;
-    unsigned value = 0;
-    const char* const begin = device.data() + at + key.size() + 2;
-    const auto [end, error] = std::from_chars(begin, device.data() + device.size(), value);
-    return error == std::errc{} ? std::optional{value} : std::nullopt;
-}
-
-/// Rings of software ports do not follow the number of descriptors that is asked for; nothing for other drivers.
-std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device) {
-    constexpr unsigned memif_default_log2 = 10;
-    constexpr unsigned packet_default_frames = 512;
-    constexpr unsigned net_ring_frames = 1024;
-    constexpr unsigned tap_queue_frames = 500;  // of the kernel's interface (TUN_READQ_SIZE)
-    if (driver == "net_memif") return 1U << device_argument(device, "rsize").value_or(memif_default_log2);
-    if (driver == "net_af_packet") return device_argument(device, "framecnt").value_or(packet_default_frames);
-    if (driver == "net_ring") return net_ring_frames;
-    if (driver == "net_tap") return tap_queue_frames;
-    if (driver == "net_pcap" || driver == "net_null") return all_the_time_in_the_world;
-    return std::nullopt;
-}
 
 /// What a driver that neither follows the number of descriptors nor tells its own has at the least: QEMU's virtio has 256 entries.
 constexpr unsigned least_plausible_ring_frames = 256;
-
-/// The value of `iface=`, which af_xdp, af_packet and others have.
-std::string interface_of(const std::string& device) {
-    constexpr std::string_view key = ",iface=";
-    const auto at = device.find(key);
-    if (at == std::string::npos) return {};
-    const auto begin = at + key.size();
-    return device.substr(begin, device.find(',', begin) - begin);
-}
 
 /// Of a buffer for sending, with its headroom: no larger than its frame needs. Without hugepages DPDK lets no buffer cross a page, so one of
 /// 2 KB has a page to itself, and the 32 frames of a burst begin 4096 octets apart: all in the same 8 or 12 lines of the first cache. Small

@@ -52,7 +52,7 @@ class Round {
         using namespace std::chrono_literals;
         std::uint64_t pending = 0;
         for (const auto& d : directions_) pending += d.pending().size();
-        for (std::size_t i = 0; i < shares_.size(); ++i) tester.workers()[i]->begin(*shares_[i]);
+        const RunningTrials running{tester.workers(), shares_};
         const auto begin = Steady::now();
         auto sent_at = Steady::time_point::max();
         bool goes_on = true;
@@ -63,10 +63,6 @@ class Round {
             if (sent_at == Steady::time_point::max() && sent_frames() == pending) sent_at = Steady::now();
             if (sent_at != Steady::time_point::max() && since(sent_at) >= request.wait_s) break;
             std::this_thread::sleep_for(10ms);
-        }
-        for (const auto& share : shares_) share->stop.store(true, std::memory_order_relaxed);
-        for (const auto& share : shares_) {
-            while (!share->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(1ms);
         }
         return goes_on;
     }

@@ -173,7 +173,7 @@ void Tester::send_questions() {
     for (auto& worker : workers_) worker->send_questions();
 }
 
-void Tester::resolve(double timeout_s) {
+void Tester::resolve(double timeout_s, const std::function<bool()>& goes_on) {
     using Clock = std::chrono::steady_clock;
     using namespace std::chrono_literals;
     constexpr auto ask_again_after = 500ms;
@@ -197,6 +197,11 @@ void Tester::resolve(double timeout_s) {
         if (Clock::now() >= ask_at) {
             send_questions();
             ask_at = Clock::now() + ask_again_after;
+        }
+        if (!goes_on()) {
+            const auto side = *unresolved();
+            throw Fault{FaultCode::stopped, fmt::format("stopped before {} had answered on the {} side", plan::to_string(request_.plan.side(side).dut_address), name_of(side)),
+                        "resolve", "Send it again."};
         }
         std::this_thread::sleep_for(5ms);
     }

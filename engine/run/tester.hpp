@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,8 +27,9 @@ class Tester {
     Tester(const Tester&) = delete;
     Tester& operator=(const Tester&) = delete;
 
-    /// Ask both sides until each DUT interface has told its MAC. Throws Fault{not_resolved} that names the side.
-    void resolve(double timeout_s);
+    /// Ask both sides until each DUT interface has told its MAC. Throws Fault{not_resolved} that names the side, Fault{stopped} if `goes_on`,
+    /// which is asked every few milliseconds, says no.
+    void resolve(double timeout_s, const std::function<bool()>& goes_on);
 
     /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory (nothing is sent then).
     [[nodiscard]] tally::TrialResult run_trial(const TrialRequest& request, TrialObserver& observer);

@@ -107,25 +107,6 @@ class PhaseClock {
     Steady::time_point start_ = Steady::now();
 };
 
-/// Lets the workers run a trial from the constructor to the destructor. What they use outlives it, whatever is thrown meanwhile.
-class RunningTrials {
-   public:
-    RunningTrials(std::vector<std::unique_ptr<Worker>>& workers, const std::vector<std::unique_ptr<WorkerTrial>>& trials) : trials_{trials} {
-        for (std::size_t i = 0; i < workers.size(); ++i) workers[i]->begin(*trials[i]);
-    }
-    ~RunningTrials() {
-        for (const auto& trial : trials_) trial->stop.store(true, std::memory_order_relaxed);
-        for (const auto& trial : trials_) {
-            while (!trial->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::milliseconds{1});
-        }
-    }
-    RunningTrials(const RunningTrials&) = delete;
-    RunningTrials& operator=(const RunningTrials&) = delete;
-
-   private:
-    const std::vector<std::unique_ptr<WorkerTrial>>& trials_;
-};
-
 /// When the parts of phases (c) to (e) begin and end.
 struct Timeline {
     Ticks start;          // frame 0 is due

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <exception>
+#include <type_traits>
 
 #include "build_facts.hpp"
 #include "contract/reply.hpp"
@@ -19,12 +20,15 @@ BothSides<T> for_both(Make make) {
     return {make(Side::left), make(Side::right)};
 }
 
-bool is_stop(const std::string& line) {
-    try {
-        return std::holds_alternative<contract::StopRequest>(contract::read_request(line).body);
-    } catch (const Fault&) {
-        return false;  // it gets its fault when its turn comes
-    }
+/// More than a moment: it opens, sends, waits, counts or writes much.
+bool takes_time(const contract::AnyRequest& request) {
+    return std::visit(
+        [](const auto& body) {
+            using Body = std::decay_t<decltype(body)>;
+            return !(std::is_same_v<Body, contract::AboutRequest> || std::is_same_v<Body, contract::StopRequest> || std::is_same_v<Body, contract::CountersRequest> ||
+                     std::is_same_v<Body, contract::CloseRequest>);
+        },
+        request);
 }
 
 /// What a long request has in common: events twice a second, and an early end when the client asks for it or is gone.
@@ -45,11 +49,7 @@ class LongRequest {
     }
 
     /// The same without events.
-    bool goes_on() {
-        if (channel_.is_ended()) return false;
-        const std::string* const line = channel_.peek_line();
-        return !channel_.is_ended() && (line == nullptr || !is_stop(*line));
-    }
+    bool goes_on() { return channel_.goes_on(); }
 
    private:
     LineChannel& channel_;
@@ -98,6 +98,14 @@ class SessionProofObserver : public proof::ProofObserver {
 
 }  // namespace
 
+bool is_stop(const std::string& line) {
+    try {
+        return std::holds_alternative<contract::StopRequest>(contract::read_request(line).body);
+    } catch (const Fault&) {
+        return false;  // it gets its fault when its turn comes
+    }
+}
+
 void Session::serve() {
     while (!channel_.is_ended()) {
         constexpr int for_ever = -1;
@@ -111,6 +119,9 @@ void Session::serve_line(const std::string& line) {
     std::string reply;
     try {
         const auto request = contract::read_request(line);
+        if (channel_.is_stopped() && takes_time(request.body)) {
+            throw Fault{FaultCode::stopped, "not begun: a stop request waits behind it, or the client is gone", "", "Send it again after the stop."};
+        }
         reply = std::visit([&](const auto& body) { return answer(request.id, body); }, request.body);
     } catch (const Fault& fault) {
         reply = contract::write_fault(contract::read_id(line), fault);
@@ -148,7 +159,8 @@ std::string Session::answer(std::int64_t id, const contract::CloseRequest& /*req
 
 std::string Session::answer(std::int64_t id, const contract::ResolveRequest& request) {
     auto& tester = opened();
-    tester.resolve(request.timeout_s);
+    LongRequest waiting{channel_};
+    tester.resolve(request.timeout_s, [&] { return waiting.goes_on(); });
     return contract::write_resolve(id, for_both<contract::ResolvedSide>([&](Side side) -> contract::ResolvedSide {
                                        return {.dut_mac = tester.responder(side).dut_mac().value(), .is_static = tester.has_static_mac(side)};
                                    }));

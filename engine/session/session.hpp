@@ -11,6 +11,9 @@
 
 namespace evenhand::session {
 
+/// Whether a line is a stop request. It ends the request that runs and what waits before it, wherever it stands itself.
+[[nodiscard]] bool is_stop(const std::string& line);
+
 class Session {
    public:
     explicit Session(LineChannel& channel) : channel_{channel} {}

@@ -283,6 +283,45 @@ TEST_CASE("what cannot stand in a golden line is refused as well, in one line of
     CHECK(fault->what_text.size() < 200);
 }
 
+TEST_CASE("a line is refused before it is read if it is too long or too deep, and brackets in a text are no depth") {
+    const auto nested = [](std::size_t deep, const char* begin, const char* end) {
+        std::string line = R"({"id":1,"request":"about","x":)";
+        for (std::size_t i = 1; i < deep; ++i) line += begin;
+        line += "1";
+        for (std::size_t i = 1; i < deep; ++i) line += end;
+        return line + "}";
+    };
+    const auto code_of = [](const std::string& line) { return fault_of(line).value().code; };
+    for (const auto& [begin, end] : {std::pair{"[", "]"}, std::pair{R"({"a":)", "}"}, std::pair{R"([{"a":[)", "]}]"}}) {
+        const std::size_t each = std::string_view{begin}.size() == 7 ? 3 : 1;
+        CHECK(code_of(nested(1 + (contract::deepest_nesting - 1) / each, begin, end)) == FaultCode::bad_request);  // x is unknown
+        for (const std::size_t deep : {contract::deepest_nesting + 1, std::size_t{200'000}}) {
+            const auto line = nested(deep, begin, end);
+            CHECK(code_of(line) == FaultCode::bad_json);
+            CHECK_FALSE(contract::read_id(line));
+        }
+    }
+    CHECK(code_of(std::string(200'000, '[')) == FaultCode::bad_json);
+    CHECK(code_of(R"({"id":1,"request":"about","x":")" + std::string(1000, '[') + R"(\"[{"})") == FaultCode::bad_request);
+
+    std::string longest = R"({"id":7,"request":"about"})";
+    longest.resize(contract::longest_line, ' ');
+    CHECK_FALSE(fault_of(longest));
+    longest += ' ';
+    const auto fault = fault_of(longest).value();
+    CHECK(fault.code == FaultCode::bad_json);
+    CHECK(fault.what_text == "the line is longer than 1048576 octets");
+    CHECK_FALSE(contract::read_id(longest));
+}
+
+TEST_CASE("a fault does not repeat a long line") {
+    const std::string much(1'000'000, 'x');
+    for (const auto& line : {R"({"id":1,"request":")" + much + R"("})", "\"" + much, much,
+                             R"({"id":1,"request":"frames","plan":{"name":"p","ip_version":4,"left":{"dut_address":")" + much + R"("}}})"}) {
+        CHECK(fault_of(line).value().what_text.size() < 500);
+    }
+}
+
 TEST_CASE("the id of a line is found whatever else is wrong with it") {
     CHECK(contract::read_id(R"({"id":12,"request":"nonsense"})") == 12);
     CHECK_FALSE(contract::read_id(R"({"id":"12"})").has_value());

@@ -2,12 +2,14 @@
 // Station 5: a receiver of ours that loses frames is known, and only frames of this trial that came as a router passes them on are received.
 // D5, R2544-05, R2544-06, R2544-19, R2544-40.
 #include <doctest/doctest.h>
+#include <rapidcheck.h>
 
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "neighbor/messages.hpp"
+#include "plan/host_set.hpp"
 #include "rig.hpp"
 
 namespace receiver_test {
@@ -132,6 +134,40 @@ TEST_CASE("frames that were sent before the trial, or in the future, are stale w
         CHECK(got.stale_frames == stale);
         CHECK(got.received_frames == 100 - stale);
     }
+}
+
+namespace {
+
+template <IpVersion V>
+void check_hosts_like_host_set(const plan::HostRange& range) {
+    const frame::HostCheck<V> check{range};
+    const plan::HostSet set{range};
+    const auto agree = [&](const plan::IpAddress& address) {
+        const auto* const octets = reinterpret_cast<const std::byte*>(address.octets.data());
+        RC_ASSERT(check.holds(octets) == set.find(octets).has_value());
+    };
+    const bool held = rc::check("hosts and near misses", [&] {
+        auto address = set.address(*rc::gen::inRange<std::uint32_t>(0, set.size()));
+        agree(address);
+        // One octet changed, most often among those that vary.
+        const auto at = *rc::gen::inRange<std::size_t>(0, plan::address_octets(V));
+        address.octets.at(at) = static_cast<std::uint8_t>(*rc::gen::inRange(0, 256));
+        agree(address);
+    });
+    CHECK(held);
+}
+
+}  // namespace
+
+TEST_CASE("an address is a host's for the receiver exactly if it is for the responder") {
+    for (const auto hosts : {1U, 3U, 65534U}) {
+        CAPTURE(hosts);
+        check_hosts_like_host_set<IpVersion::v4>(tests::gateway_v4(hosts).right.hosts);
+        check_hosts_like_host_set<IpVersion::v6>(tests::gateway_v6(hosts).left.hosts);
+        check_hosts_like_host_set<IpVersion::v6>(tests::nets_v6(7, hosts).right.hosts);
+    }
+    check_hosts_like_host_set<IpVersion::v4>(tests::nets_v4(256, 254).left.hosts);
+    check_hosts_like_host_set<IpVersion::v4>(tests::nets_v4(3, 5).right.hosts);
 }
 
 TEST_CASE("what comes before the first frame is due is stale") {

@@ -23,14 +23,6 @@ constexpr double any_number = std::numeric_limits<double>::max();
 constexpr std::size_t most_elements = 512;
 constexpr std::size_t default_table_size = 128;
 
-Json parse(std::string_view text) {
-    try {
-        return Json::parse(text);
-    } catch (const Json::exception& e) {
-        throw Fault{FaultCode::bad_json, fmt::format("this is no JSON: {}", e.what()), "", "See contract/router-config.schema.json."};
-    }
-}
-
 /// 198.18.0.0/16: an address and the length of its prefix.
 std::pair<plan::IpAddress, unsigned> read_prefix(ObjectReader& r, std::string_view key, const std::string& text) {
     const auto slash = text.find('/');
@@ -178,8 +170,8 @@ void check_addresses(const RouterConfig& config) {
 }  // namespace
 
 RouterConfig read_config(std::string_view text) {
-    const Json json = parse(text);
-    if (!json.is_object()) throw Fault{FaultCode::bad_json, "the configuration is no JSON object", "", "See contract/router-config.schema.json."};
+    const Json json = contract::read_document(
+        text, {.name = "the configuration", .most_octets = contract::longest_configuration, .next = "Write one JSON object, as contract/router-config.schema.json has it."});
     ObjectReader r{json, ""};
     RouterConfig config;
     auto ports = r.object("ports");
@@ -208,8 +200,7 @@ RouterConfig read_config(std::string_view text) {
 }
 
 RouterRequest read_router_request(std::string_view line) {
-    const Json json = parse(line);
-    if (!json.is_object()) throw Fault{FaultCode::bad_json, "the line is no JSON object", "", R"(Send {"request":"counters"} or {"request":"stop"}.)"};
+    const Json json = contract::read_document(line, {.name = "the line", .most_octets = contract::longest_line, .next = R"(Send {"request":"counters"} or {"request":"stop"}.)"});
     ObjectReader r{json, ""};
     constexpr std::array<std::pair<const char*, RouterRequest>, 2> requests{{{"counters", RouterRequest::counters}, {"stop", RouterRequest::stop}}};
     const auto request = r.choice("request", requests);
@@ -258,7 +249,8 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
 }
 
 std::string fault_line(std::string_view code, std::string_view kind, std::string_view what, std::string_view where, std::string_view next) {
-    return Json{{"fault", {{"code", code}, {"kind", kind}, {"what", what}, {"where", where}, {"next", next}}}}.dump();
+    // `what` may repeat octets of a line that were no UTF-8.
+    return Json{{"fault", {{"code", code}, {"kind", kind}, {"what", what}, {"where", where}, {"next", next}}}}.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace evenhand::router

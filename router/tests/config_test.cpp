@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "contract/limits.hpp"
 #include "fault.hpp"
 
 namespace config_test {
@@ -104,6 +105,41 @@ TEST_CASE("a request is counters or stop") {
     CHECK_THROWS_AS((void)read_router_request(R"({"request":"count"})"), Fault);
     CHECK_THROWS_AS((void)read_router_request(R"({"request":"stop","now":1})"), Fault);
     CHECK_THROWS_AS((void)read_router_request("stop"), Fault);
+}
+
+TEST_CASE("what is too deep or too long is refused before it is read, in the configuration and in requests") {
+    const auto code_of = [](const auto& read, const std::string& text) {
+        try {
+            (void)read(text);
+        } catch (const Fault& fault) {
+            return fault.code;
+        }
+        return FaultCode::internal;
+    };
+    const std::string brackets(200'000, '[');
+    const std::string closed = R"({"x":)" + brackets + std::string(brackets.size(), ']') + "}";
+    for (const auto& text : {brackets, closed}) {
+        CHECK(code_of(read_config, text) == FaultCode::bad_json);
+        CHECK(code_of(read_router_request, text) == FaultCode::bad_json);
+    }
+    std::string request = R"({"request":"counters"})";
+    request.resize(contract::longest_line, ' ');
+    CHECK(read_router_request(request) == RouterRequest::counters);
+    CHECK(code_of(read_router_request, request + " ") == FaultCode::bad_json);
+    std::string config = good().dump();
+    config.resize(2 * contract::longest_line, ' ');  // more than a line may have
+    CHECK(read_config(config).cpu == 1);
+    config.resize(contract::longest_configuration + 1, ' ');
+    CHECK(code_of(read_config, config) == FaultCode::bad_json);
+}
+
+TEST_CASE("a fault is a line of sound JSON, whatever the text was that it repeats") {
+    try {
+        (void)read_router_request("{\"request\":\"\xff\xfe\"}");
+        FAIL("it is taken");
+    } catch (const Fault& fault) {
+        CHECK(Json::parse(fault_line(to_string(fault.code), kind_of(fault.code), fault.what_text, fault.where, fault.next))["fault"]["code"] == "bad_json");
+    }
 }
 
 }  // namespace config_test

@@ -55,7 +55,7 @@ def test_networks_and_a_fixed_source_shape_the_plan(evenhand: Run) -> None:
     assert ended.json["counts"] == {direction: list(counts) for direction, counts in predict(plan, DeviceModel()).counts.items()}
     assert ended.json["networks"] == {"left": 4, "right": 64}
     shown = evenhand("predict", "nets-v4-single-host", "--networks", "4,64", "--fixed-source").out
-    assert "4 x 64 addresses in 4 x 64 networks (source fixed)" in shown
+    assert "forward 1 source x 64 destination addresses in 1 x 64 networks, reverse 1 source x 4" in shown
 
 
 def test_a_series_doubles_and_shows_bars(evenhand: Run) -> None:
@@ -159,3 +159,15 @@ def test_only_a_picture_loads_the_drawing_library() -> None:
     """It takes longer than all predictions together."""
     program = "import sys; from evenhand.cli.main import main; main(['predict', 'gateway-v4']); sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60).returncode == 0
+
+
+def test_openbsds_key_has_a_name(evenhand: Run) -> None:
+    """RSS-03: 0x6d5a of its sources, or the seed that the reader's own system has drawn."""
+    assert evenhand("predict", "gateway-v4", "--key", "openbsd", "--json").json["device"]["key"] == "6d5a" * 20
+    ended = evenhand("predict", "gateway-v6", "--key", "openbsd:beef", "--hosts", "1")
+    assert "key beef repeated" in ended.out
+    assert "1 of 16" in ended.out
+    for wrong in ("openbsd:", "openbsd:6d5", "openbsd:6d5a6d5a", "openbsd:none"):
+        refused = evenhand("predict", "gateway-v4", "--key", wrong)
+        assert refused.code == 2
+        assert "four hexadecimal digits" in " ".join(refused.err.split())

@@ -174,3 +174,55 @@ def test_a_fault_of_the_host_is_3(evenhand: Run, engine_playing: Play, testbed: 
     ended = evenhand("throughput", testbed, *QUICK)
     assert ended.code == 3
     assert "Where:" in ended.err
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_a_single_pair_is_never_published_as_many_addresses(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
+) -> None:
+    """SEED-40, SEED-49: `--host-mode fixed` was shown, and stored, as 65,534 x 65,534 addresses."""
+    engine_playing("simulated-640000")
+    for number, options in enumerate((("--host-mode", "fixed"), ("--hosts", "1"))):
+        run = tmp_path / f"{number}.evenhand"
+        ended = evenhand("throughput", testbed, *QUICK, "--plan", plan, *options, "--run", run)
+        assert "1 address pair" in ended.out
+        assert "65,53" not in ended.out
+        assert read_run(run).searches[0].setup["traffic"]["is_single_pair"] is True
+    document = evenhand("throughput", testbed, *QUICK, "--plan", plan, "--host-mode", "fixed", "--json", "--no-run").json
+    assert document["hosts"] == {"left": 1, "right": 1}
+    assert document["traffic"]["directions"]["forward"]["pairs"] == 1
+    trial = evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--plan", plan, "--host-mode", "fixed")
+    assert "1 address pair" in trial.out
+    assert "65,53" not in trial.out
+
+
+@pytest.mark.parametrize(("plan", "networks"), [("nets-v4-single-host", "198.18.255.2"), ("nets-v6-gateway", "2001:2:0:ff::2")])
+def test_every_verb_states_what_was_sent(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str, networks: str
+) -> None:
+    """SEED-36, SEED-49, R4814-01: modes, networks, ports, MACs, gateways, routes and seed, as text and as a document."""
+    engine_playing("simulated-640000")
+    options = ("--plan", plan, "--hosts", "1", "--fixed-source", "--seed", "77", "--waits", "short", "--no-learning")
+    searched = ("throughput", testbed, "--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", *options)
+    tried = ("trial", testbed, "--rate", "1kfps", "--duration", "1s", *options)
+    for line in (searched, tried):
+        text = evenhand(*line, *(("--no-run",) if line is searched else ())).out
+        for said in (
+            "1 source x 256 destination addresses in 1 x 256 networks", networks, "seed 77", "source 1024-65535", "02:00:00:00:00:01",
+        ):  # fmt: skip
+            assert said in text
+        assert ("derived from Figures 3 and 5" in text) == plan.endswith("gateway")
+        document = evenhand(*line, "--json", *(("--no-run",) if line is searched else ())).json
+        traffic = document["traffic"]
+        assert (document["seed"], document["is_derived"]) == (77, plan.endswith("gateway"))
+        assert traffic["directions"]["reverse"]["source"]["addresses"] == 1
+        assert traffic["directions"]["reverse"]["destination"]["networks"] == 256
+        assert traffic["directions"]["forward"]["destination"]["network_mode"] == "pseudorandom"
+        assert traffic["fixed_source"] is True
+        assert traffic["udp_ports"]["destination"] == {"first": 1, "last": 49151, "mode": "pseudorandom"}
+        assert traffic["macs"]["left"]["dut"] == "02:00:00:00:00:aa"
+        assert (traffic["gateways"]["left"] is None) == (plan == "nets-v4-single-host")
+        assert (traffic["dut_routes"]["left"] or {"count": 0})["count"] == (256 if plan.endswith("gateway") else 0)
+    learnt = evenhand("learn", testbed, "--plan", plan, "--hosts", "1")
+    assert plan in learnt.out
+    assert "02:00:00:00:00:01" in learnt.out

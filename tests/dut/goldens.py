@@ -20,10 +20,13 @@ NETWORKS = 3
 
 
 def cases() -> dict[str, list[tuple[str, str]]]:
-    """Name of the file, operating system and plan; each plan as it is, and two with all options and few hosts."""
+    """Name of the file, operating system and plan; each plan as it is, and three with all options and few hosts."""
     return {
         **{f"{system}/{plan}.txt": [(system, plan)] for system in OPERATING_SYSTEMS for plan in TOPOLOGIES},
-        **{f"{system}/all_options.txt": [(system, "gateway_v4"), (system, "direct_v6")] for system in OPERATING_SYSTEMS},
+        **{
+            f"{system}/all_options.txt": [(system, "gateway_v4"), (system, "direct_v6"), (system, "direct_v4_net24")]
+            for system in OPERATING_SYSTEMS
+        },
     }
 
 

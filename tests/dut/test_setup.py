@@ -7,11 +7,12 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from evenhand.cli.dut import System
-from evenhand.dut import OPERATING_SYSTEMS
+from evenhand.dut import OPERATING_SYSTEMS, Part
 from evenhand.plan import TOPOLOGIES, make_plan
 from tests.cli.running import Ended
 from tests.dut import goldens
@@ -61,10 +62,13 @@ def test_every_set_up_begins_with_the_warning_and_undo_is_the_exact_reverse(syst
         assert printed == [line for command in one.commands() for line in command.command.splitlines()]
 
 
+BSD_FIGURE_3 = [
+    f"route -n add -inet {route} || route -n change -inet {route}" for route in ("198.18.0.0/16 10.0.0.2", "198.19.0.0/16 10.0.1.2")
+]
 FIGURE_3 = {
-    "linux": ["ip -4 route add 198.18.0.0/16 via 10.0.0.2 dev eth1", "ip -4 route add 198.19.0.0/16 via 10.0.1.2 dev eth2"],
-    "openbsd": ["route -n add -inet 198.18.0.0/16 10.0.0.2", "route -n add -inet 198.19.0.0/16 10.0.1.2"],
-    "freebsd": ["route -n add -inet 198.18.0.0/16 10.0.0.2", "route -n add -inet 198.19.0.0/16 10.0.1.2"],
+    "linux": ["ip -4 route replace 198.18.0.0/16 via 10.0.0.2 dev eth1", "ip -4 route replace 198.19.0.0/16 via 10.0.1.2 dev eth2"],
+    "openbsd": BSD_FIGURE_3,
+    "freebsd": BSD_FIGURE_3,
     "vpp": [
         "vppctl ip route add 198.18.0.0/16 via 10.0.0.2 TenGigabitEthernet5/0/0",
         "vppctl ip route add 198.19.0.0/16 via 10.0.1.2 TenGigabitEthernet5/0/1",
@@ -115,17 +119,19 @@ def test_the_dut_has_the_first_address_of_each_direct_network(dut_setup: Run, pl
     """SEED-31: .1 of each /24, 256 a side."""
     lines = dut_setup(plan, *LINUX).out.splitlines()
     for side, name in ((18, "eth1"), (19, "eth2")):
-        added = [line for line in lines if line.startswith("ip address add") and line.endswith(f"dev {name}")]
-        assert added == [f"ip address add 198.{side}.{r}.1/24 dev {name}" for r in range(256)]
+        added = [line for line in lines if line.startswith("ip address replace") and line.endswith(f"dev {name}")]
+        assert added == [f"ip address replace 198.{side}.{r}.1/24 dev {name}" for r in range(256)]
 
 
 @pytest.mark.parametrize("plan", [name for name in TOPOLOGIES if TOPOLOGIES[name].ip_version == 6])
 def test_ipv6_interfaces_are_64_with_interface_id_1(plan: str) -> None:
     """R5180-03, R5180-04."""
-    lines = [c.command for c in goldens.script("linux", plan).commands() if c.command.startswith("ip address add")]
+    lines = [c.command for c in goldens.script("linux", plan).commands() if c.command.startswith("ip address replace")]
     assert lines
     for line in lines:
-        assert re.fullmatch(r"ip address add 2001:2:[0-9a-f:]*::1/64 dev eth[12] nodad|ip address add 2001:2::1/64 dev eth1 nodad", line)
+        assert re.fullmatch(
+            r"ip address replace 2001:2:[0-9a-f:]*::1/64 dev eth[12] nodad|ip address replace 2001:2::1/64 dev eth1 nodad", line
+        )
 
 
 @pytest.mark.parametrize(("hosts", "limits"), [("64", None), ("65", (258, 642, 1154)), ("65533", (131194, 131578, 132090))])
@@ -222,6 +228,10 @@ def test_every_line_is_a_command_that_a_shell_accepts(name: str, tmp_path: Path)
         ("gateway-v4 --os linux --left eth1 --right eth2 --networks 2", "2 networks"),
         ("nets-v4-gateway --os linux --left eth1 --right eth2 --networks many", "number of networks"),
         ("gateway-v4 --os linux --left eth1 --right eth2 --hash type3", "type3"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --only hash", "--hash type1"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --only neighbors", "--static-neighbors"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --only limits", "interfaces, routes, policing, forwarding"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --only hashes", "hashes"),
         ("gateway-v4 --os linux --left eth1 --right eth2 --static-neighbors 02:00:00:00:00:01", "two MACs"),
         ("gateway-v4 --os linux --left eth1 --right eth2 --static-neighbors 02:00:00:00:00:01,02:00", "'02:00'"),
         ("gateway-v4 --os linux --left eth1 --right eth2 --static-neighbors 01:00:5e:00:00:01,02:00:00:00:00:02", "01:00:5e"),
@@ -232,6 +242,81 @@ def test_bad_options_are_refused_with_nothing_printed(dut_setup: Run, options: s
     ended = dut_setup(*options.split())
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
+
+
+@pytest.mark.parametrize("plan", ["direct-v4-net24", "direct-v4-net16", "nets-v4-multi-host", "direct-v6"])
+def test_every_static_neighbour_of_vpp_has_the_mac_of_its_side(dut_setup: Run, plan: str) -> None:
+    """R5180-07: `set ip neighbor ... count N` counts the MAC up with the address, so that all hosts but the first had a wrong one."""
+    networks = ("--networks", "2") if plan.startswith("nets") else ()
+    options = ("--os", "vpp", "--left", "left", "--right", "right", "--hosts", "50", *networks, "--static-neighbors", MACS)
+    for undo in ((), ("--undo",)):
+        text = dut_setup(plan, *options, *undo).out
+        assert not re.search(r"\bcount\b", text)
+        found = re.findall(r"^set ip neighbor (?:del )?static (\w+) (\S+) (\S+)$", text, re.MULTILINE)
+        wanted = make_plan(plan, 50, networks=2 if networks else None)
+        macs = dict(zip(("left", "right"), MACS.split(","), strict=True))
+        assert sorted(found) == sorted(
+            (side.name, str(side.hosts.address(host, network)), macs[side.name])
+            for side in wanted.sides
+            for network in range(side.hosts.network_count)
+            for host in range(50)
+        )
+
+
+def test_openbsd_says_that_its_packet_filter_keeps_states_and_how_it_is_turned_off_and_on(dut_setup: Run) -> None:
+    """SEED-81: 100,000 states against millions of pseudorandom port pairs; whether it is measured is the user's to say (SEED-07)."""
+    for plan in ("gateway-v4", "gateway-v6"):
+        ended = dut_setup(plan, "--os", "openbsd", "--left", "ix0", "--right", "ix1", "--json")
+        notes = " ".join(ended.json["notes"])
+        for said in ("state for every pair of addresses and ports", "100,000", "pfctl -d turns it off", "pfctl -e turns it on again"):
+            assert said in notes
+        commands = [command["command"] for command in ended.json["commands"]]
+        assert "pfctl -s info || true" in commands
+        assert not any(command.startswith(("pfctl -d", "pfctl -e")) for command in commands)
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+def test_every_system_names_what_may_police_the_traffic_and_changes_none_of_it(system: str) -> None:
+    """SEED-81, SEED-07: shown and named in the report; the DUT gets nothing that it has not in production."""
+    steps = [step for step in goldens.script(system, "gateway_v6").steps if step.part == "policing"]
+    assert [bool(step.notes) and not step.undo for step in steps] == [True]
+    shows = ("grep ", "pfctl -s ", "kldstat", "vppctl show ")
+    assert all(command.startswith(shows) for step in steps for command in step.do)
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+def test_one_part_can_be_printed_alone(dut_setup: Run, system: str) -> None:
+    """RSS-02: a second set-up for another hash type; the parts together are the whole."""
+    left, right = OPERATING_SYSTEMS[system].interfaces
+    hash_type = "type1" if system == "openbsd" else "type2"
+    options = (
+        "direct-v6",
+        "--os",
+        system,
+        "--left",
+        left,
+        "--right",
+        right,
+        "--hash",
+        hash_type,
+        "--static-neighbors",
+        MACS,
+        "--hosts",
+        "2000",
+    )
+    ends = {"Begin.", "End."}
+
+    def printed(*more: str) -> list[str]:
+        """The commands; none of a part that this set-up has not."""
+        ended = dut_setup(*options, *more, "--json")
+        return [c["command"] for c in ended.json["commands"] if c["purpose"] not in ends] if ended.code == 0 else []
+
+    assert sorted(command for part in get_args(Part) for command in printed("--only", part)) == sorted(printed())
+    alone = dut_setup(*options, "--only", "hash").out
+    assert "only hash" in alone.splitlines()[0] + alone.splitlines()[1]
+    assert not re.search(
+        r"address (add|replace)|inet6? alias|ip address|route", "\n".join(line for line in alone.splitlines() if line[:1] not in "#!")
+    )
 
 
 def test_many_direct_hosts_are_warned_of_in_the_script_and_on_stderr(dut_setup: Run) -> None:
@@ -247,4 +332,4 @@ def test_json_tells_what_each_command_is_for(dut_setup: Run) -> None:
     assert len(document["warnings"]) == 1
     purposes = {c["command"]: c["purpose"] for c in document["commands"]}
     assert purposes["sysctl -w net.ipv4.ip_forward=1"] == "Forwarding."
-    assert purposes["ip address add 198.18.0.1/16 dev eth1"] == "The left interface: 1 address."
+    assert purposes["ip address replace 198.18.0.1/16 dev eth1"] == "The left interface: 1 address."

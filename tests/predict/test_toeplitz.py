@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from evenhand.plan import gateway_v4, gateway_v6
 from evenhand.plan.model import AddressPlan
-from evenhand.predict import VERIFICATION_KEY, DeviceModel, element_of, hash_input, hash_octets, predict
+from evenhand.predict import VERIFICATION_KEY, DeviceModel, element_of, hash_input, hash_octets, predict, symmetric_key
 from evenhand.predict.toeplitz import contributions
 
 VECTORS = [
@@ -72,3 +73,27 @@ def test_a_symmetric_hash_is_the_same_both_ways(ends: tuple[int, int], ports: tu
     model = DeviceModel(elements=128, hash_type="type2", symmetric=True)
     source, destination = (ipaddress.IPv4Address(end) for end in ends)
     assert element_of(model, source, destination, ports) == element_of(model, destination, source, ports[::-1])
+
+
+def test_openbsds_key_is_16_bits_repeated_and_hashes_as_its_kernel_does() -> None:
+    """RSS-03, RSS-05: each 16-bit word gives its product with the circulant matrix of the seed, twice; known answers 0x6d5a and 0x36ad."""
+    key = symmetric_key()
+    assert key == bytes.fromhex("6d5a" * 20)
+    for octet in range(0, 32, 2):
+        for word, answer in ((0x8000, 0x6D5A), (0x0001, 0x36AD)):
+            octets = bytes(octet) + word.to_bytes(2, "big") + bytes(30 - octet)
+            assert hash_octets(key, octets) == answer << 16 | answer
+    answers = {hash_octets(key, word.to_bytes(2, "big") + bytes(6)) for word in range(65536)}
+    assert len(answers) == 65536, "a seed of odd parity permutes the 16-bit words"
+
+
+@pytest.mark.parametrize("plan", [gateway_v4, gateway_v6], ids=["v4", "v6"])
+@pytest.mark.parametrize("seed", [0x6D5A, 0x0001, 0xFEED])
+def test_with_openbsds_key_a_pair_meets_one_element_in_both_directions(plan: Any, seed: int) -> None:
+    """SEED-61, SEED-71, RSS-05: a frame and its answer have one hash, so one pair is worse off there than with the common key."""
+    model = DeviceModel(elements=4, key=symmetric_key(seed))
+    assert predict(plan(1), model).busy_elements == 1
+    assert predict(plan(1), DeviceModel(elements=4)).busy_elements <= 2
+    assert predict(plan(), model).busiest_to_mean < 1.001
+    left, right = plan().left.hosts.address(77), plan().right.hosts.address(4711)
+    assert element_of(model, left, right) == element_of(model, right, left)

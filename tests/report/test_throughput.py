@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 from evenhand.plan import make_plan
 from evenhand.report import (
     Profile,
+    SinglePair,
     SuiteEntry,
     WorstTesterFigures,
     collect_deviations,
@@ -102,13 +103,40 @@ def test_deviations_are_told_once_and_short_search_trials_are_none() -> None:
     short, full = golden_trials()[1], golden_trials()[0]
     trials = [*as_search_trials([short, short, short]), *as_search_trials([full], is_full_length=True)]
     deviations = collect_deviations(trials, PROFILE)
-    assert [d.requirement for d in deviations] == ["R2544-18"]
+    assert [d.requirement for d in deviations] == ["R2544-18", "SEED-02"]
 
 
 def test_a_short_final_trial_is_a_deviation() -> None:
     """R2544-20."""
     result = found(final_duration_s=10.0)
-    assert [d.requirement for d in collect_deviations(result.trials, PROFILE)] == ["R2544-20"]
+    assert [d.requirement for d in collect_deviations(result.trials, PROFILE)] == ["R2544-20", "SEED-02"]
+
+
+def test_the_omission_of_a_single_pair_is_named_and_only_that() -> None:
+    """SEED-02, SEED-85, R2544-13: a many-address result without one carries the deviation; one pair alone, or after one, does not."""
+    one_pair = replace(PROFILE, plan=make_plan("gateway_v4", 1))
+    before = SinglePair.of(found(limit_fps=300_000), one_pair)
+    assert before is not None
+    for profile, is_named in ((PROFILE, True), (one_pair, False), (replace(PROFILE, single_pair=before), False)):
+        result = found(limit_fps=600_000)
+        assert ("SEED-02" in {d.requirement for d in collect_deviations(result.trials, profile)}) == is_named
+        assert any("single address pair" in line and line.startswith("Deviation") for line in summary_lines(result, profile)) == is_named
+        document = throughput_document(result, profile)
+        assert any(d["requirement"] == "SEED-02" for d in document["deviations"]) == is_named
+    line = next(line for line in summary_lines(result, replace(PROFILE, single_pair=before)) if line.startswith("Before it"))
+    assert "with 1 address pair: 299,8" in line
+    assert "2.00" in line
+    assert document["single_pair"]["many_to_one"] == pytest.approx(2, rel=0.01)
+
+
+def test_a_search_that_the_tester_ended_is_no_single_pair_result() -> None:
+    """SEED-02: it says nothing of the DUT, so the omission stays named."""
+    limited = find_throughput(SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=500), ThroughputGoal(max_fps=1e6))
+    assert SinglePair.of(limited, PROFILE) is None
+    at_maximum = SinglePair.of(found(limit_fps=2e6), PROFILE)
+    assert at_maximum is not None
+    assert at_maximum.ratio(found()) is None
+    assert "at least 1,000,000 fps" in at_maximum.line(found())
 
 
 def test_loss_verification_is_named() -> None:

@@ -30,7 +30,7 @@ PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6(), gateway_v6(
 CHECK = [sys.executable, "-m", "evenhand", "check"]
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
-"""Whoever cannot read root's folders could not start what is in them: this nobody has no rights but those of files."""
+"""A nobody who can read a checkout in root's home: he has the rights of files, and no others. A chroot does not allow it."""
 
 
 def run(*words: str | Path, prefix: list[str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -78,6 +78,8 @@ def test_more_cpus_get_a_queue_for_each_stream(tmp_path: Path) -> None:
 def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
     """The document of the real thing fits its schema; nobody may do less than root."""
     line = ("--json", "--watch", "0.2s", "--looped", "--maximum-rate", "20kfps", "--minimum-rate", "10kfps", "--duration", "0.2s")
+    if user == "nobody" and subprocess.run([*AS_NOBODY, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespace here, as in a chroot: there is no nobody who can read this checkout")
     ended = run(*line, prefix=AS_NOBODY if user == "nobody" else None)
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)

@@ -13,9 +13,9 @@ from evenhand.cli.setup import Setup, engine_versions, make_lab_setup, open_test
 from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import HostError
 from evenhand.lab import LinuxLab, linux_lab
-from evenhand.plan import AddressPlan, Direction, make_plan, plan_title
+from evenhand.plan import AddressPlan, Direction, Traffic, make_plan, plan_title
 from evenhand.progress import ProgressDisplay
-from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
+from evenhand.report import SinglePair, SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.search import Outcome, ThroughputGoal, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, Waits, find_engine
@@ -112,13 +112,16 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, host_name: bool, eng
                 ceilings[name] = find_ceiling(
                     setup, everything, start_fps=start_fps, pace=pace, seed=seed, engine=engine, store=store, progress=progress
                 )
+                one_pair = None
                 for plan in (make_plan(name, 1), everything):
                     done = len(entries) + 1
                     progress.later_s = pace.expected_search_s * (2 * len(PLANS) - done)
                     progress.say(f"{plan.title}, {_hosts(plan)}, {plan.smallest_frame_size} octet frames:", style="bold")
                     entry = _measure(
-                        setup, plan, lab, seed=seed, pace=pace, ceiling_fps=ceilings[name], engine=engine, store=store, progress=progress
-                    )
+                        setup, plan, lab, seed=seed, pace=pace, ceiling_fps=ceilings[name], engine=engine, store=store, progress=progress,
+                        single_pair=one_pair,
+                    )  # fmt: skip
+                    one_pair = SinglePair.of(entry.result, entry.profile)
                     entries.append(entry)
     if json_output:
         write_json(_document(entries, facts, ceilings, run, host_name=host_name))
@@ -196,11 +199,12 @@ def _measure(
     engine: Path | None,
     store: RunStore | None,
     progress: ProgressDisplay,
+    single_pair: SinglePair | None,
 ) -> SuiteEntry:
     result, profile = measure_throughput(
         setup, plan, name=f"{plan.name} {_hosts(plan)}", size=plan.smallest_frame_size, seed=seed, directions=DIRECTIONS,
         goal=replace(pace.goal, max_fps=ceiling_fps), maximum_fps=ceiling_fps, waits=DEMO_WAITS, engine=engine, store=store,
-        progress=progress, limits=demo_limits(ceiling_fps),
+        progress=progress, limits=demo_limits(ceiling_fps), single_pair=single_pair,
     )  # fmt: skip
     # Routers keep entries that they only tried; what counts is who answered.
     answered = [neighbor for neighbor in lab.neighbors() if neighbor.mac is not None and not neighbor.address.startswith("fe80:")]
@@ -208,7 +212,7 @@ def _measure(
 
 
 def _hosts(plan: AddressPlan) -> str:
-    return "one address pair" if plan.pairs == 1 else f"{plan.left.hosts.addresses:,} x {plan.right.hosts.addresses:,} addresses"
+    return "one address pair" if plan.pairs == 1 else Traffic(plan=plan, directions=DIRECTIONS).addresses
 
 
 def closing_lines(entries: list[SuiteEntry], ceilings: dict[str, float], facts: dict[str, Any]) -> list[str]:

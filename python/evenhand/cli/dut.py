@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 import sys
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from evenhand.cli.common import HostsOption, JsonOption, NameArgument, NetworksOption, read_plan, warn_about, write_json
-from evenhand.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, describe_setup
+from evenhand.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
 from evenhand.errors import RequestError
 
 app = typer.Typer(help="Tell how a DUT is set up for a plan.", no_args_is_help=True)
@@ -28,6 +28,18 @@ class System(StrEnum):
     VPP = "vpp"
     CISCO_IOS = "cisco-ios"
     JUNOS = "junos"
+
+
+class SetupPart(StrEnum):
+    """Parts of a set-up."""
+
+    LIMITS = "limits"
+    INTERFACES = "interfaces"
+    ROUTES = "routes"
+    NEIGHBORS = "neighbors"
+    HASH = "hash"
+    POLICING = "policing"
+    FORWARDING = "forwarding"
 
 
 class Hash(StrEnum):
@@ -63,6 +75,10 @@ def setup(
             help="MACs of the tester's left and right port, for a DUT that must not resolve its neighbours.",
         ),
     ] = None,
+    only: Annotated[
+        SetupPart | None,
+        typer.Option("--only", metavar="|".join(SetupPart), help="This part alone, for a DUT that has the others already."),
+    ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Print what takes the set-up back, in reverse order.")] = False,
     json_output: JsonOption = False,
 ) -> None:
@@ -80,6 +96,7 @@ def setup(
         ),
         system=chosen,
         is_undo=undo,
+        only=None if only is None else next(part for part in get_args(Part) if part == only.value),
     )
     if not undo:
         warn_about(plan)
@@ -126,6 +143,7 @@ def _describe(script: DutScript, system: str) -> dict[str, Any]:
         "plan": setup.plan.name,
         "os": system,
         "is_undo": script.is_undo,
+        "only": script.only,
         "left": setup.links[0].interface,
         "right": setup.links[1].interface,
         "hash": setup.hash_type,

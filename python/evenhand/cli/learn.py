@@ -80,7 +80,7 @@ def learn_hosts(
     if json_output:
         write_json({"command": "learn", **tester.profile.to_document(), "learning": result.to_document(), "dut": dut})
     else:
-        for line in learning_lines(result):
+        for line in [*learning_lines(result), f"Plan: {address_plan.label}. {tester.profile.link_line}"]:
             out().print(line, markup=False)
     if not allow_unreachable:
         check_reachable(result, next_step="Look at the DUT's routes, at its neighbour table, and at the limits of that.")

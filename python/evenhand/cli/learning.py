@@ -99,7 +99,10 @@ def setup_details(setup: Setup, tester: OpenTester, waits: Waits) -> dict[str, A
         "opened": tester.opened,
         "resolved": tester.resolved,
         "waits": waits.to_contract(),
+        "single_pair": None if tester.profile.single_pair is None else tester.profile.single_pair.to_document(),
         "host_macs": tester.profile.host_macs,
+        "directions": list(tester.profile.directions),
+        "traffic": tester.profile.traffic.to_document(macs=tester.profile.macs, host_macs=tester.profile.host_macs),
         "learning": None if learning is None else learning.to_document(),
     }
 

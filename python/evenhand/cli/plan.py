@@ -37,7 +37,7 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.errors import HostError, RequestError
-from evenhand.plan import AddressPlan, Direction, PlanSide, UdpRange, describe_plan
+from evenhand.plan import AddressPlan, Direction, PlanSide, Traffic, describe_plan
 from evenhand.report import make_pcap
 from evenhand.trial import EngineSession, find_engine
 from evenhand.units import format_count
@@ -94,7 +94,7 @@ def show(
         table.add_row(title, *cells)
     console = out()
     console.print(table)
-    console.print(f"UDP ports: source {_ports(plan.source_ports)}, destination {_ports(plan.destination_ports)}")
+    console.print(Traffic(plan=plan).lines()[0], markup=False)
     if plan.fixed_source:
         console.print("Source address of every frame: the first host of its side (--fixed-source).")
     forward, reverse = (format_count(plan.pairs_of(direction)) for direction in ("forward", "reverse"))
@@ -186,10 +186,6 @@ def _drawn(side: PlanSide) -> str:
     if networks is None or networks.mode == side.hosts.mode:
         return side.hosts.mode
     return f"hosts {side.hosts.mode}, networks {networks.mode}"
-
-
-def _ports(udp: UdpRange) -> str:
-    return f"{udp.first}-{udp.last} ({udp.mode})"
 
 
 def _frames_table(drawn: list[dict[str, Any]]) -> Table:

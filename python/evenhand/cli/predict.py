@@ -12,7 +12,7 @@ import typer
 
 from evenhand.cli.common import FixedSourceOption, HostsOption, JsonOption, NameArgument, NetworksOption, err, out, read_plan, write_json
 from evenhand.errors import RequestError
-from evenhand.plan import Direction
+from evenhand.plan import Direction, Traffic
 from evenhand.predict import (
     VERIFICATION_KEY,
     DeviceModel,
@@ -21,6 +21,7 @@ from evenhand.predict import (
     even_limit,
     round_robin_table,
     smallest_even_hosts,
+    symmetric_key,
 )
 from evenhand.predict import (
     predict as predict_loads,
@@ -28,7 +29,6 @@ from evenhand.predict import (
 from evenhand.predict.picture import check_picture_name, draw_series
 from evenhand.predict.text import (
     closing_sentence,
-    describe_hosts,
     describe_model,
     even_sentence,
     series_table,
@@ -38,6 +38,7 @@ from evenhand.units import parse_rate
 
 EXAMPLE = "Example: evenhand predict gateway-v4 --hosts 16 --queues 16 --hash type1"
 DEFAULT_QUEUES = 16
+OPENBSD = "openbsd"
 
 
 class HashName(StrEnum):
@@ -69,7 +70,13 @@ def predict(
     hash_type: Annotated[HashName, typer.Option("--hash", help="type1: addresses; type2: addresses and ports.")] = HashName.TYPE1,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Hash source XOR destination (symmetric-XOR).")] = False,
     key: Annotated[
-        str | None, typer.Option("--key", metavar="HEX", help="The hash key, with or without colons. Default: the common one.")
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="HEX|openbsd[:HHHH]",
+            help="The hash key, with or without colons; or OpenBSD's: 16 bits, repeated (6d5a in its sources; newer kernels draw them). "
+            "Default: the common one.",
+        ),
     ] = None,
     table_size: Annotated[
         int | None,
@@ -107,7 +114,8 @@ def predict(
         write_json(_document(prediction, smallest, points if series else [], picture))
         return
     console = out()
-    console.print(f"{address_plan.title} ({address_plan.figure}), {describe_hosts(address_plan)}", markup=False)
+    traffic = Traffic(plan=address_plan, directions=chosen)
+    console.print(f"{address_plan.title} ({address_plan.figure}), {traffic.addresses}; UDP ports: {traffic.udp_ports}", markup=False)
     console.print(f"Device: {describe_model(model)}", markup=False)
     console.print()
     console.print(summary_table(prediction))
@@ -152,11 +160,20 @@ def read_model(
 
 
 def read_key(text: str) -> bytes:
-    """`6d5a56da...`, or `6d:5a:56:da:...` as ethtool writes it."""
+    """`6d5a56da...`, or `6d:5a:56:da:...` as ethtool writes it; `openbsd`, or `openbsd:6d5a`."""
+    name, colon, seed = text.partition(":")
+    if name == OPENBSD:
+        if not colon:
+            return symmetric_key()
+        if re.fullmatch(r"[0-9a-fA-F]{4}", seed):
+            return symmetric_key(int(seed, 16))
+        raise RequestError(f"{seed!r} is not 16 bits", where="--key openbsd:", next_step="Write four hexadecimal digits: openbsd:6d5a.")
     try:
         return bytes.fromhex(text.replace(":", ""))
     except ValueError as error:
-        raise RequestError(f"{text!r} is no hexadecimal key", where="--key", next_step="Write 40 octets like 6d:5a:56:da:...") from error
+        raise RequestError(
+            f"{text!r} is no hexadecimal key", where="--key", next_step="Write 40 octets like 6d:5a:56:da:..., or openbsd."
+        ) from error
 
 
 def read_table(text: str) -> tuple[tuple[int, ...], bytes | None]:
@@ -188,6 +205,8 @@ def _document(prediction: Prediction, smallest: int | None, points: list[Predict
     return {
         "command": "predict",
         "plan": prediction.plan.name,
+        "figure": prediction.plan.figure,
+        "traffic": Traffic(plan=prediction.plan, directions=prediction.directions).to_document(),
         "device": prediction.model.to_document(),
         **prediction.to_document(),
         "by_direction": {direction: prediction.only(direction).to_document() for direction in prediction.directions},

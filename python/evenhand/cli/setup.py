@@ -16,7 +16,7 @@ from evenhand.lab import LinuxLab, lab_status
 from evenhand.lab.namespaces import namespace_path
 from evenhand.lab.state import tester_resource
 from evenhand.locks import holding
-from evenhand.plan import AddressPlan, Direction, HostMacs, plan_title
+from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName, plan_title
 from evenhand.reference import RING_FRAMES as ROUTER_RING_FRAMES
 from evenhand.reference import ReferenceRouter
 from evenhand.report import Profile
@@ -180,6 +180,7 @@ def open_tester(
         profile = Profile(
             plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
             theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size), host_macs=host_macs,
+            macs=_macs_of(opened, resolved),
         )  # fmt: skip
         yield OpenTester(session=session, profile=profile, opened=opened, resolved=resolved, unresolved=unresolved)
 
@@ -199,6 +200,11 @@ def _locked(setup: Setup) -> Iterator[tuple[int, ...]]:
             )
         ports = [resource for port in setup.testbed.ports.values() for resource in resources_of(port.device, namespace=namespace)]
         yield (*locked, *stack.enter_context(holding(ports, where=setup.name, next_step=next_step)))
+
+
+def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
+    sides: tuple[SideName, SideName] = ("left", "right")
+    return {side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac")) for side in sides}
 
 
 def _resolve(session: EngineSession, *, needs_dut: bool) -> tuple[dict[str, Any], HostError | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -61,10 +62,11 @@ from evenhand.cli.limits import (
     retries_of,
 )
 from evenhand.cli.setup import Setup, choose_maximum, engine_versions, open_tester, read_setup
+from evenhand.cli.single_pair import AfterOption, SinglePairFirstOption, check_options, check_same_dut, read_single_pair
 from evenhand.cli.waits import LearningWait, ResidualWait, RestabilizeWait, RoutingWait, WaitSet, WaitsOption, read_waits
-from evenhand.plan import AddressPlan, Direction, HostMacs
+from evenhand.plan import AddressPlan, Direction, HostMacs, Traffic
 from evenhand.progress import ProgressDisplay
-from evenhand.report import Profile, summary_lines, throughput_document, trials_table
+from evenhand.report import Profile, SinglePair, summary_lines, throughput_document, trials_table
 from evenhand.search import SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
 from evenhand.series import RunStore
 from evenhand.testbed import check_rate
@@ -72,6 +74,8 @@ from evenhand.trial import EngineMeasurer, Limits, Waits
 from evenhand.units import parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1% --run first.evenhand"
+
+ONE_PAIR = "throughput, one address pair"
 
 
 def throughput(
@@ -98,6 +102,8 @@ def throughput(
     ] = 0,
     loss_ratio: LossRatioOption = "0",
     one_way: OneWayOption = False,
+    single_pair_first: SinglePairFirstOption = False,
+    after: AfterOption = None,
     host_macs: HostMacsOption = HostMacSet.PORT,
     no_learning: NoLearningOption = False,
     allow_unreachable: AllowUnreachableOption = False,
@@ -123,6 +129,7 @@ def throughput(
     address_plan = read_plan(plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
     warn_about(address_plan)
     check_host_macs(host_macs, address_plan)
+    check_options(address_plan, first=single_pair_first, after=after)
     size, note = choose_frame_size(address_plan, frame_size)
     maximum_fps = None if maximum_rate is None else parse_rate(maximum_rate, where="--maximum-rate")
     chosen_waits = read_waits(
@@ -144,21 +151,40 @@ def throughput(
         limit = setup.testbed.max_theoretical_fps(size)
         check_rate(maximum_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
     directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
+    before = None
+    if after is not None:
+        before = read_single_pair(after, setup, address_plan, frame_size=size, directions=directions, loss_ratio=goal.loss_ratio)
     run = run_file("throughput", run, no_run)
     with ExitStack() as stack:
         store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
         progress = stack.enter_context(ProgressDisplay(err()))
         if note is not None:
             progress.say(note)
-        result, profile = measure_throughput(
-            setup, address_plan, name="throughput", size=size, seed=seed, directions=directions, goal=goal, maximum_fps=maximum_fps,
-            waits=chosen_waits, limits=limits, engine=engine, store=store, progress=progress, host_macs=host_macs.value,
+        search = partial(
+            measure_throughput, setup, size=size, seed=seed, directions=directions, goal=goal, maximum_fps=maximum_fps, waits=chosen_waits,
+            limits=limits, engine=engine, store=store, progress=progress, host_macs=host_macs.value,
             learning=LearningChoice(is_skipped=no_learning, allows_unreachable=allow_unreachable),
         )  # fmt: skip
+        first = None
+        if single_pair_first:
+            progress.say(f"1 of 2: {address_plan.label}, one address pair.", style="bold")
+            first = search(address_plan.single_pair(), name=ONE_PAIR)
+            before = SinglePair.of(*first)
+            progress.say(f"2 of 2: {Traffic(plan=address_plan, directions=directions).addresses}.", style="bold")
+        result, profile = search(address_plan, name="throughput", single_pair=before)
     if json_output:
-        write_json({"command": "throughput", "run": None if run is None else str(run), **throughput_document(result, profile)})
+        document = {"command": "throughput", "run": None if run is None else str(run), **throughput_document(result, profile)}
+        if first is not None:
+            document["first_search"] = throughput_document(*first)
+        write_json(document)
         return
     console = out()
+    if first is not None:
+        console.print(trials_table(first[0].trials, title="Trials with one address pair"))
+        console.print()
+        for line in summary_lines(*first):
+            console.print(line, markup=False)
+        console.print()
     console.print(trials_table(result.trials))
     console.print()
     for line in summary_lines(result, profile):
@@ -206,11 +232,19 @@ def measure_throughput(
     limits: Limits | None = None,
     host_macs: HostMacs = "port",
     learning: LearningChoice = ALL_HOSTS_FIRST,
+    single_pair: SinglePair | None = None,
 ) -> tuple[ThroughputResult, Profile]:
-    """One search with an engine of its own; each trial is stored before the next begins (D11)."""
+    """One search with an engine of its own; each trial is stored before the next begins (D11).
+
+    Args:
+        single_pair: What was found before with one address pair; the DUT must be the same.
+    """
     with ExitStack() as stack:
         opened = open_tester(setup, plan, frame_size=size, seed=seed, directions=directions, engine=engine, host_macs=host_macs)
         tester = stack.enter_context(opened)
+        if single_pair is not None:
+            check_same_dut(single_pair, tester.profile)
+            tester = replace(tester, profile=replace(tester.profile, single_pair=single_pair))
         goal = replace(goal, max_fps=choose_maximum(maximum_fps, tester.profile, where="--maximum-rate"))
         tester = learn_first(tester, choice=learning, progress=progress)
         writer = None

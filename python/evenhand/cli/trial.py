@@ -162,4 +162,4 @@ def trial(
             }
         )
     else:
-        out().print(trial_report(result, tester.profile.deviations))
+        out().print(trial_report(result, tester.profile))

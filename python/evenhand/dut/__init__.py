@@ -6,7 +6,7 @@ from evenhand.dut.cisco_ios import CISCO_IOS
 from evenhand.dut.description import DutLink, DutSetup, HashType, describe_setup
 from evenhand.dut.junos import JUNOS
 from evenhand.dut.linux import LINUX
-from evenhand.dut.script import Command, DutScript, OperatingSystem, Step
+from evenhand.dut.script import Command, DutScript, OperatingSystem, Part, Step
 from evenhand.dut.vpp import VPP
 
 OPERATING_SYSTEMS: dict[str, OperatingSystem] = {
@@ -26,6 +26,7 @@ __all__ = [
     "DutSetup",
     "HashType",
     "OperatingSystem",
+    "Part",
     "Step",
     "describe_setup",
 ]

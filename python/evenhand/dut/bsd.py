@@ -10,7 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.script import FORWARDING_NOTE, SHELL_NOTE, OperatingSystem, Step, interface_purpose, neighbor_purpose, route_purpose
+from evenhand.dut.script import (
+    FORWARDING_NOTE,
+    SHELL_NOTE,
+    OperatingSystem,
+    Step,
+    interface_purpose,
+    neighbor_purpose,
+    policing_step,
+    route_purpose,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +36,7 @@ class _Dialect:
     """What stands behind a static ARP entry, so that frames cannot change it."""
     neighbor_limits: Callable[[DutSetup, str], Step | None]
     hashing: str
+    policing: Step
 
 
 def _make_steps(dialect: _Dialect, setup: DutSetup) -> list[Step]:
@@ -38,10 +48,12 @@ def _make_steps(dialect: _Dialect, setup: DutSetup) -> list[Step]:
     if setup.has_static_neighbors:
         steps += [_static_neighbors(dialect, setup, link) for link in setup.links]
     if setup.hash_type is not None:
-        steps.append(Step(purpose="Hash: nothing can be set here.", notes=(dialect.hashing,)))
+        steps.append(Step(part="hash", purpose="Hash: nothing can be set here.", notes=(dialect.hashing,)))
+    steps.append(dialect.policing)
     name = "net.inet.ip.forwarding" if setup.plan.ip_version == 4 else "net.inet6.ip6.forwarding"
     steps.append(
         Step(
+            part="forwarding",
             purpose="Forwarding.",
             notes=(FORWARDING_NOTE,),
             do=(
@@ -60,6 +72,7 @@ def _interface(dialect: _Dialect, setup: DutSetup, link: DutLink, kept: str) -> 
     file = f"{kept}.{name.replace('/', '-')}"
     needs_ipv6 = dialect.ipv6_interface and setup.plan.ip_version == 6
     return Step(
+        part="interfaces",
         purpose=interface_purpose(link),
         do=(
             f"test -s {file} || ifconfig {name} > {file}",
@@ -79,8 +92,12 @@ def _interface(dialect: _Dialect, setup: DutSetup, link: DutLink, kept: str) -> 
 def _routes(setup: DutSetup, link: DutLink) -> Step:
     family = _family(setup)
     return Step(
+        part="routes",
         purpose=route_purpose(link),
-        do=tuple(f"route -n add -{family} {route} {link.next_hop}" for route in link.routes),
+        # A route that is there already is no error: it is set once more.
+        do=tuple(
+            f"route -n add -{family} {route} {link.next_hop} || route -n change -{family} {route} {link.next_hop}" for route in link.routes
+        ),
         undo=tuple(f"route -n delete -{family} {route} {link.next_hop}" for route in reversed(link.routes)),
     )
 
@@ -90,6 +107,7 @@ def _static_neighbors(dialect: _Dialect, setup: DutSetup, link: DutLink) -> Step
     entries = list(link.static_neighbors())
     lines = (f"{address} {mac}{ending}" for address, mac in entries)
     return Step(
+        part="neighbors",
         purpose=neighbor_purpose(link),
         do=("\n".join((f"{program} -f /dev/stdin <<'END'", *lines, "END")),),
         undo=tuple(f"{program} -d {address}" for address, _ in reversed(entries)),
@@ -102,6 +120,7 @@ def _openbsd_limits(setup: DutSetup, kept: str) -> Step | None:
     if setup.plan.ip_version == 4 or setup.neighbor_entries <= threshold:
         return None
     return Step(
+        part="limits",
         purpose=f"Room for {setup.neighbor_entries:,} neighbours of both sides.",
         notes=("-1 is no limit. The value before is shown, and kept.",),
         do=(f"test -s {kept}.limits || sysctl {name} > {kept}.limits", f"cat {kept}.limits", f"sysctl {name}=-1"),
@@ -124,7 +143,16 @@ _OPENBSD = _Dialect(
     ipv6_interface=False,
     static_arp=" permanent",
     neighbor_limits=_openbsd_limits,
-    hashing="OpenBSD hashes addresses only, which is type 1.",
+    hashing="OpenBSD hashes addresses only, which is type 1. Its key is 16 bits, repeated; predict knows it as --key openbsd.",
+    policing=policing_step(
+        do=("pfctl -s info || true", "pfctl -s memory || true"),
+        notes=(
+            "pf is on unless it was switched off, and passes all with a state for every pair of addresses and ports. Pseudorandom ports "
+            "make millions of them; the limit is 100,000 (states, shown here), and frames above it are dropped: then pf is measured.",
+            "pfctl -d turns it off for a test without it, pfctl -e turns it on again after the test. Neither is done here: whether pf is "
+            "part of what you measure is yours to say.",
+        ),
+    ),
 )
 _FREEBSD = _Dialect(
     read_sysctl="sysctl -e",
@@ -134,6 +162,13 @@ _FREEBSD = _Dialect(
     neighbor_limits=_freebsd_limits,
     hashing="FreeBSD leaves the hash to the driver of the NIC, or to net.inet.rss if the kernel was built with options RSS. "
     "Find out which fields it uses, and report them.",
+    policing=policing_step(
+        do=("kldstat || true",),
+        notes=(
+            "pf, ipfw and ipfilter are off unless rc.conf turns them on; those that are loaded are shown here (pf, ipfw, ipl). A rule that "
+            "keeps state makes one for every pair of addresses and ports.",
+        ),
+    ),
 )
 
 OPENBSD = OperatingSystem(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from ipaddress import IPv4Interface, IPv4Network
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.script import OperatingSystem, Step, interface_purpose, neighbor_purpose, route_purpose
+from evenhand.dut.script import OperatingSystem, Step, interface_purpose, neighbor_purpose, policing_step, route_purpose
 from evenhand.plan import Interface, Network
 
 
@@ -15,7 +15,8 @@ def _steps(setup: DutSetup) -> list[Step]:
     if setup.plan.is_direct:
         steps.append(
             Step(
-                purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
+                part="limits",
+            purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
                 notes=("How many a router of this kind keeps depends on its platform: look before a long test (show ip arp summary, "
                        "show ipv6 neighbors statistics).",),
             )
@@ -27,11 +28,18 @@ def _steps(setup: DutSetup) -> list[Step]:
     if setup.hash_type is not None:
         steps.append(
             Step(
-                purpose="Hash: nothing can be set here.",
+                part="hash",
+            purpose="Hash: nothing can be set here.",
                 notes=("How frames are spread over cores or pipelines belongs to the platform; ip cef load-sharing chooses among several "
                        "routes and has no part in it. Report what the platform's documents say.",),
             )
         )  # fmt: skip
+    steps.append(
+        policing_step(
+            notes=("Control plane policing, storm control, ARP inspection, and the sessions of NAT or a zone based firewall (show "
+                   "policy-map control-plane, show storm-control, show zone-pair security).",),
+        )
+    )  # fmt: skip
     steps.append(_forwarding(setup))
     return steps
 
@@ -40,6 +48,7 @@ def _interface(link: DutLink) -> Step:
     addresses = [_address(address, is_first=n == 0) for n, address in enumerate(link.addresses)]
     name = link.interface
     return Step(
+        part="interfaces",
         purpose=interface_purpose(link),
         do=(f"interface {name}", *(f" {address}" for address in addresses), " no shutdown", "exit"),
         # A primary address goes only after all secondary ones.
@@ -56,6 +65,7 @@ def _address(address: Interface, *, is_first: bool) -> str:
 def _routes(link: DutLink) -> Step:
     routes = [f"{_route(route)} {link.next_hop}" for route in link.routes]
     return Step(
+        part="routes",
         purpose=route_purpose(link),
         do=tuple(routes),
         undo=tuple(f"no {route}" for route in reversed(routes)),
@@ -72,6 +82,7 @@ def _static_neighbors(link: DutLink) -> Step:
         for address, mac in link.static_neighbors()
     ]
     return Step(
+        part="neighbors",
         purpose=neighbor_purpose(link),
         do=tuple(entries),
         undo=tuple(f"no {entry}" for entry in reversed(entries)),
@@ -81,8 +92,11 @@ def _static_neighbors(link: DutLink) -> Step:
 def _forwarding(setup: DutSetup) -> Step:
     if setup.plan.ip_version == 4:
         # On by default, and the console may be reached over it: never taken back.
-        return Step(purpose="Forwarding.", notes=("IOS has it on unless it was switched off. It stays on.",), do=("ip routing",))
+        return Step(
+            part="forwarding", purpose="Forwarding.", notes=("IOS has it on unless it was switched off. It stays on.",), do=("ip routing",)
+        )
     return Step(
+        part="forwarding",
         purpose="Forwarding, if IPv6 was not routed before.",
         do=("ipv6 unicast-routing",),
         undo=("no ipv6 unicast-routing",),

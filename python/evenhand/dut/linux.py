@@ -9,10 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.script import FORWARDING_NOTE, SHELL_NOTE, OperatingSystem, Step, interface_purpose, neighbor_purpose, route_purpose
+from evenhand.dut.script import (
+    FORWARDING_NOTE,
+    SHELL_NOTE,
+    OperatingSystem,
+    Step,
+    interface_purpose,
+    neighbor_purpose,
+    policing_step,
+    route_purpose,
+)
 
 _DEFAULT_LIMITS = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
 """The kernel's own limits of a neighbour table."""
+
+_POLICING_MODULES = ("nf_conntrack", "nf_tables", "ip_tables", "ip6_tables", "act_police", "sch_ingress", "br_netfilter")
 
 _HASH_FIELDS = {"type1": "sd", "type2": "sdfn"}
 """s, d: source and destination address; f, n: octets 0-1 and 2-3 of the UDP header (RSS-02)."""
@@ -29,6 +40,7 @@ def _steps(setup: DutSetup) -> list[Step]:
     steps = _neighbor_limits(setup, kept)
     steps.append(
         Step(
+            part="interfaces",
             purpose="State of the interfaces before, kept so that it can be put back.",
             do=(f"test -s {kept}.links || ip -o link show > {kept}.links",),
             undo=(f"rm -f {kept}.links",),
@@ -39,6 +51,16 @@ def _steps(setup: DutSetup) -> list[Step]:
     if setup.has_static_neighbors:
         steps += [_static_neighbors(link) for link in setup.links]
     steps += _hash(setup, kept)
+    steps.append(
+        policing_step(
+            do=(f"grep -E '^({'|'.join(_POLICING_MODULES)}) ' /proc/modules || true",),
+            notes=(
+                "Modules that filter, track connections or police are shown here if they are loaded (nft list ruleset and tc filter show "
+                "tell what they do). nf_conntrack keeps an entry for every pair of addresses and ports, and drops frames above "
+                "nf_conntrack_max.",
+            ),
+        )
+    )
     steps.append(_forwarding(setup, kept))
     return steps
 
@@ -53,6 +75,7 @@ def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
     settings = [f"sysctl -w {name}={default + needed}" for name, default in zip(names, _DEFAULT_LIMITS.values(), strict=True)][::-1]
     return [
         Step(
+            part="limits",
             purpose=f"Room for {needed:,} neighbours of both sides.",
             notes=("The values before are shown, and kept.",),
             do=(f"test -s {kept}.limits || sysctl {' '.join(names)} > {kept}.limits", f"cat {kept}.limits", *settings),
@@ -66,8 +89,9 @@ def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
     no_wait = " nodad" if setup.plan.ip_version == 6 else ""
     name = link.interface
     return Step(
-        purpose=interface_purpose(link),
-        do=(f"ip link set dev {name} up", *(f"ip address add {address} dev {name}{no_wait}" for address in link.addresses)),
+        part="interfaces",
+            purpose=interface_purpose(link),
+        do=(f"ip link set dev {name} up", *(f"ip address replace {address} dev {name}{no_wait}" for address in link.addresses)),
         undo=(
             *(f"ip address del {address} dev {name}" for address in reversed(link.addresses)),
             f"grep ': {name}[@:]' {kept}.links | grep -qv '[<,]UP[,>]' && ip link set dev {name} down",
@@ -84,8 +108,9 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
         return (f"ip -{setup.plan.ip_version} route {verb} {route} via {link.next_hop} dev {link.interface}" for route in routes)
 
     return Step(
+        part="routes",
         purpose=route_purpose(link),
-        do=tuple(lines("add", link.routes)),
+        do=tuple(lines("replace", link.routes)),
         undo=tuple(lines("del", reversed(link.routes))),
     )
 
@@ -94,6 +119,7 @@ def _static_neighbors(link: DutLink) -> Step:
     entries = [f"{address} lladdr {mac}" for address, mac in link.static_neighbors()]
     name = link.interface
     return Step(
+        part="neighbors",
         purpose=neighbor_purpose(link),
         do=(_batch(f"neigh replace {entry} dev {name} nud permanent" for entry in entries),),
         undo=(_batch(f"neigh del {entry} dev {name}" for entry in reversed(entries)),),
@@ -117,11 +143,13 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
 
     return [
         Step(
+            part="hash",
             purpose="Fields that the NICs hash, kept so that they can be put back.",
             do=tuple(f"test -s {file(n, f)} || ethtool -n {n} rx-flow-hash {f} > {file(n, f)}" for n, f in flows),
             undo=tuple(f"rm -f {file(n, f)}" for n, f in reversed(flows)),
         ),
         Step(
+            part="hash",
             purpose=f"Hash of {setup.hash_type}: {'addresses' if setup.hash_type == 'type1' else 'addresses and ports'}.",
             do=tuple(f"ethtool -N {n} rx-flow-hash {f} {fields}" for n, f in flows),
             undo=tuple(
@@ -129,6 +157,7 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
             ),
         ),
         Step(
+            part="hash",
             purpose="The hash, read back.",
             notes=("It belongs into the report: not every NIC does as it is told.",),
             do=tuple(f"ethtool -n {n} rx-flow-hash {f}" for n, f in flows),
@@ -139,6 +168,7 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
 def _forwarding(setup: DutSetup, kept: str) -> Step:
     name = "net.ipv4.ip_forward" if setup.plan.ip_version == 4 else "net.ipv6.conf.all.forwarding"
     return Step(
+        part="forwarding",
         purpose="Forwarding.",
         do=(f"test -s {kept}.forwarding || sysctl {name} > {kept}.forwarding", f"cat {kept}.forwarding", f"sysctl -w {name}=1"),
         undo=(f"sysctl -p {kept}.forwarding", f"rm -f {kept}.forwarding"),

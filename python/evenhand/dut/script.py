@@ -6,6 +6,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from evenhand.dut.description import DutLink, DutSetup, HashType
 from evenhand.errors import RequestError
@@ -22,10 +23,15 @@ SHELL_NOTE = "For a shell as root that ends at the first error, such as: ssh roo
 FORWARDING_NOTE = "Last, so that nothing is forwarded by half a set-up. The value before is shown, and kept."
 
 
+Part = Literal["limits", "interfaces", "routes", "neighbors", "hash", "policing", "forwarding"]
+"""What a step is about: `dut setup --only` prints the steps of one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """Commands that belong together. One string is one command, which may have several lines."""
 
+    part: Part
     purpose: str
     do: tuple[str, ...] = ()
     undo: tuple[str, ...] = ()
@@ -69,17 +75,30 @@ class DutScript:
     setup: DutSetup
     system: OperatingSystem
     is_undo: bool
+    only: Part | None = None
+    """Print the steps of this part alone: for a DUT that has the others already."""
 
     def __post_init__(self) -> None:
         for hash_type, reason in self.system.impossible_hashes:
             if self.setup.hash_type == hash_type:
                 raise RequestError(f"no {hash_type} hash under {self.system.title}: {reason}", where="--hash", next_step="Leave it out.")
+        if self.only is not None and not self.steps:
+            option = {"hash": "--hash type1 or --hash type2", "neighbors": "--static-neighbors MAC,MAC"}.get(self.only)
+            raise RequestError(
+                f"there is nothing to print of the part {self.only!r}",
+                where="--only",
+                next_step=f"Add {option}." if option else f"This set-up has: {', '.join(self._parts)}.",
+            )
 
     @property
     def steps(self) -> list[Step]:
         """In the order in which they run; to undo, exactly the reverse."""
-        steps = self.system.steps(self.setup)
+        steps = [step for step in self.system.steps(self.setup) if self.only in (None, step.part)]
         return steps[::-1] if self.is_undo else steps
+
+    @property
+    def _parts(self) -> list[Part]:
+        return list(dict.fromkeys(step.part for step in self.system.steps(self.setup)))
 
     @property
     def warnings(self) -> list[str]:
@@ -103,7 +122,7 @@ class DutScript:
         blocks = [
             [
                 *self._comment(f"{what} of a DUT under {self.system.title} for {plan.title} ({plan.figure}): "
-                               f"left {left.interface}, right {right.interface}."),
+                               f"left {left.interface}, right {right.interface}{f'; only {self.only}' if self.only else ''}."),
                 *self._comment(ISOLATION),
                 *(line for warning in self.warnings for line in self._comment(f"Warning: {warning}")),
                 *self._comment(self.system.run),
@@ -135,6 +154,16 @@ def route_purpose(link: DutLink) -> str:
 def neighbor_purpose(link: DutLink) -> str:
     entries = link.side.dut_neighbors
     return f"{_count(entries, 'static neighbour', 'static neighbours')} of the {link.side.name} side: what the DUT would have to resolve."
+
+
+def policing_step(*, do: tuple[str, ...] = (), notes: tuple[str, ...]) -> Step:
+    """What of the DUT may take the traffic of a test for an attack: shown, and never changed (SEED-07, SEED-81)."""
+    return Step(
+        part="policing",
+        purpose="What may police this traffic: thousands of flows look like an attack.",
+        do=do,
+        notes=(*notes, "What is on belongs into the report (dut.policing in the testbed file): it is measured too."),
+    )
 
 
 def _count(number: int, one: str, several: str) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.script import OperatingSystem, Step, interface_purpose, neighbor_purpose, route_purpose
+from evenhand.dut.script import OperatingSystem, Step, interface_purpose, neighbor_purpose, policing_step, route_purpose
 
 _DEFAULT_LIMIT = 50_000
 """Neighbours of one IP version that VPP keeps unless told otherwise."""
@@ -16,6 +16,7 @@ def _steps(setup: DutSetup) -> list[Step]:
         limit = f"vppctl set ip neighbor-config ip{setup.plan.ip_version} limit"
         steps.append(
             Step(
+                part="limits",
                 purpose=f"Room for {setup.neighbor_entries:,} neighbours of both sides.",
                 notes=(f"{_DEFAULT_LIMIT:,} is the default, and is put back.",),
                 do=("vppctl show ip neighbor-config", f"{limit} {_DEFAULT_LIMIT + setup.neighbor_entries}"),
@@ -25,22 +26,30 @@ def _steps(setup: DutSetup) -> list[Step]:
     steps += [_interface(link) for link in setup.links]
     steps += [_routes(link) for link in setup.links if link.routes]
     if setup.has_static_neighbors:
-        steps += [_static_neighbors(setup, link) for link in setup.links]
+        steps += [_static_neighbors(link) for link in setup.links]
     if setup.hash_type is not None:
         steps.append(
             Step(
+                part="hash",
                 purpose="Hash: nothing can be set while VPP runs.",
                 notes=("VPP asks the NIC for a hash when it starts: startup.conf, section dpdk, dev ..., next to num-rx-queues. What "
                        "is in use is shown here: report it.",),
                 do=tuple(f"vppctl show hardware-interfaces {link.interface}" for link in setup.links),
             )
         )  # fmt: skip
+    steps.append(
+        policing_step(
+            do=tuple(f"vppctl show interface features {link.interface}" for link in setup.links),
+            notes=("Features of the interfaces are shown here: acl-plugin with sessions, policers, NAT, flow probes.",),
+        )
+    )
     return steps
 
 
 def _interface(link: DutLink) -> Step:
     name = link.interface
     return Step(
+        part="interfaces",
         purpose=interface_purpose(link),
         do=(
             f"vppctl set interface state {name} up",
@@ -58,23 +67,22 @@ def _routes(link: DutLink) -> Step:
         return f"vppctl ip route {verb} {route} via {link.next_hop} {link.interface}"
 
     return Step(
+        part="routes",
         purpose=route_purpose(link),
         do=tuple(line("add", route) for route in link.routes),
         undo=tuple(line("del", route) for route in reversed(link.routes)),
     )
 
 
-def _static_neighbors(setup: DutSetup, link: DutLink) -> Step:
+def _static_neighbors(link: DutLink) -> Step:
     entries = [f"{link.interface} {address} {mac}" for address, mac in link.static_neighbors()]
-    hosts = link.side.hosts
     purpose = neighbor_purpose(link)
     add, delete = "set ip neighbor static", "set ip neighbor del static"
-    if link.side.is_direct and setup.plan.ip_version == 4:
-        # Hosts of an IPv4 network follow one another, so a command with a count does for each network.
-        entries = [f"{entry} count {hosts.count}" for entry in entries[:: hosts.count]]
-    elif link.side.is_direct:
-        return Step(purpose=purpose, do=_file(link, add, entries), undo=_file(link, delete, entries[::-1]))
+    if link.side.is_direct:
+        # A command with a count would do for the hosts of an IPv4 network; but it counts the MAC up too, and ours have one.
+        return Step(part="neighbors", purpose=purpose, do=_file(link, add, entries), undo=_file(link, delete, entries[::-1]))
     return Step(
+        part="neighbors",
         purpose=purpose,
         do=tuple(f"vppctl {add} {entry}" for entry in entries),
         undo=tuple(f"vppctl {delete} {entry}" for entry in reversed(entries)),

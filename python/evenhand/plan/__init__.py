@@ -6,6 +6,7 @@ from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, Host
 from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import Counts, Topology
+from evenhand.plan.traffic import PortMacs, Traffic, show_ports
 from evenhand.plan.validate import check_plan
 from evenhand.plan.warnings import plan_warnings
 
@@ -23,8 +24,10 @@ __all__ = [
     "Network",
     "NetworkRange",
     "PlanSide",
+    "PortMacs",
     "SideName",
     "Topology",
+    "Traffic",
     "UdpRange",
     "check_plan",
     "describe_plan",
@@ -33,4 +36,5 @@ __all__ = [
     "make_plan",
     "plan_title",
     "plan_warnings",
+    "show_ports",
 ]

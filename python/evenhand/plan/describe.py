@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.plan.model import AddressPlan
+from evenhand.plan.traffic import Traffic
 
 
 def describe_plan(plan: AddressPlan) -> dict[str, Any]:
@@ -13,10 +14,12 @@ def describe_plan(plan: AddressPlan) -> dict[str, Any]:
     return {
         **plan.to_contract(),
         "figure": plan.figure,
+        "is_derived": plan.is_derived,
         "is_direct": plan.is_direct,
         "fixed_source": plan.fixed_source,
         "pairs": plan.pairs,
         "smallest_frame_size": plan.smallest_frame_size,
+        "traffic": Traffic(plan=plan).to_document(),
         "addresses": {
             side.name: {
                 "count": side.hosts.addresses,

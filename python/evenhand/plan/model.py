@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from evenhand.plan.ranges import HostRange, Interface, Network, UdpRange
@@ -80,6 +80,16 @@ class AddressPlan:
         return plan_title(self.name)
 
     @property
+    def is_derived(self) -> bool:
+        """Whether no document spells the plan out, so that it says so wherever it is shown (SEED-36)."""
+        return self.figure.startswith("derived")
+
+    @property
+    def label(self) -> str:
+        """The title, and of a derived plan what it is derived from."""
+        return f"{self.title}, {self.figure}" if self.is_derived else self.title
+
+    @property
     def sides(self) -> tuple[PlanSide, PlanSide]:
         return (self.left, self.right)
 
@@ -106,6 +116,16 @@ class AddressPlan:
     def pairs(self) -> int:
         """Address pairs of the forward direction; of the other as well, unless the source is fixed and the sides differ."""
         return self.pairs_of("forward")
+
+    def single_pair(self) -> AddressPlan:
+        """The same set-up of the DUT, of which one address pair is used: the first host of each side (SEED-02)."""
+
+        def one(side: PlanSide) -> PlanSide:
+            networks = side.hosts.networks
+            hosts = replace(side.hosts, count=1, networks=None if networks is None else replace(networks, count=1))
+            return replace(side, hosts=hosts)
+
+        return replace(self, left=one(self.left), right=one(self.right))
 
     def to_contract(self) -> dict[str, Any]:
         """The plan as the engine reads it (contract/request.schema.json)."""

@@ -95,6 +95,14 @@ class HostRange:
         hosts = self.count if self.mode in modes else 1
         return hosts * (self.networks.count if self.networks is not None and self.networks.mode in modes else 1)
 
+    @property
+    def occurring(self) -> HostRange:
+        """The addresses that frames carry: of what is fixed there is the first alone."""
+        networks = self.networks
+        if networks is not None and networks.mode == "fixed":
+            networks = replace(networks, count=1)
+        return replace(self, count=1 if self.mode == "fixed" else self.count, networks=networks)
+
     def fixed(self) -> HostRange:
         """The range of which only the first host occurs."""
         return replace(self, mode="fixed", networks=None if self.networks is None else replace(self.networks, mode="fixed"))
@@ -163,3 +171,13 @@ class UdpRange:
     def __post_init__(self) -> None:
         if not 0 <= self.first <= self.last <= 65535:
             raise PlanError(f"UDP ports {self.first}-{self.last}: want 0 <= first <= last <= 65535")
+
+    @property
+    def occurring(self) -> UdpRange:
+        """The ports that frames carry: the first alone if it is fixed."""
+        return replace(self, last=self.first) if self.mode == "fixed" else self
+
+    @property
+    def values(self) -> int:
+        """How many ports the range has."""
+        return self.last - self.first + 1

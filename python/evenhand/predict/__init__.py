@@ -3,11 +3,12 @@
 
 from evenhand.predict.even import doubling_series, even_limit, maximum_hosts, smallest_even_hosts, with_hosts
 from evenhand.predict.loads import BOTH_DIRECTIONS, Prediction, predict
-from evenhand.predict.model import VERIFICATION_KEY, DeviceModel, HashType, round_robin_table
+from evenhand.predict.model import OPENBSD_SEED, VERIFICATION_KEY, DeviceModel, HashType, round_robin_table, symmetric_key
 from evenhand.predict.toeplitz import element_of, hash_input, hash_octets
 
 __all__ = [
     "BOTH_DIRECTIONS",
+    "OPENBSD_SEED",
     "VERIFICATION_KEY",
     "DeviceModel",
     "HashType",
@@ -21,5 +22,6 @@ __all__ = [
     "predict",
     "round_robin_table",
     "smallest_even_hosts",
+    "symmetric_key",
     "with_hosts",
 ]

@@ -16,6 +16,9 @@ HashType = Literal["type1", "type2"]
 VERIFICATION_KEY = bytes.fromhex("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa")
 """The key of the public verification suite, which many NICs have as default (RSS-03)."""
 
+OPENBSD_SEED = 0x6D5A
+"""The 16 bits that OpenBSD's key repeats, as they stand in its sources; newer kernels draw 16 bits of odd parity when they start."""
+
 MAX_ELEMENTS = 4096
 COMMON_TABLE_SIZE = 128
 MAX_TABLE_SIZE = 65536
@@ -84,6 +87,17 @@ class DeviceModel:
             "rate_fps": self.rate_fps,
             "queue_frames": self.queue_frames,
         }
+
+
+def symmetric_key(seed: int = OPENBSD_SEED, octets: int = 40) -> bytes:
+    """OpenBSD's key: 16 bits, repeated, so that a frame and its answer have the same hash; 40 octets, as NICs take it.
+
+    Raises:
+        RequestError: Not 16 bits.
+    """
+    if not 0 <= seed <= 0xFFFF:
+        raise RequestError(f"{seed:#x} has more than 16 bits", where="--key openbsd:", next_step="Write four digits, like openbsd:6d5a.")
+    return seed.to_bytes(2, "big") * (octets // 2)
 
 
 def round_robin_table(elements: int, size: int | None = None) -> tuple[int, ...]:

@@ -7,24 +7,14 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from evenhand.plan import AddressPlan
+from evenhand.plan import AddressPlan, Traffic
 from evenhand.predict.even import EVEN_TOLERANCE, even_limit, maximum_hosts
 from evenhand.predict.loads import Prediction
-from evenhand.predict.model import VERIFICATION_KEY, DeviceModel
+from evenhand.predict.model import VERIFICATION_KEY, DeviceModel, symmetric_key
 from evenhand.units import format_count, format_rate, format_ratio
 
 BAR_CELLS = 40
 _HASHED = {"type1": "addresses", "type2": "addresses and ports"}
-
-
-def describe_hosts(plan: AddressPlan) -> str:
-    """`1 address pair`, `16 x 16 addresses`, `65,024 x 65,024 addresses in 256 x 256 networks`."""
-    left, right = (side.hosts.addresses for side in plan.sides)
-    if (left, right) == (1, 1):
-        return "1 address pair"
-    networks = [side.hosts.network_count for side in plan.sides]
-    in_networks = f" in {networks[0]} x {networks[1]} networks" if max(networks) > 1 else ""
-    return f"{format_count(left)} x {format_count(right)} addresses{in_networks}" + (" (source fixed)" if plan.fixed_source else "")
 
 
 def hosts_title(plan: AddressPlan) -> str:
@@ -37,6 +27,8 @@ def describe_model(model: DeviceModel) -> str:
     symmetric = ", symmetric: source XOR destination" if model.symmetric else ""
     rate = f", {format_rate(model.rate_fps)} each" if model.rate_fps is not None else ""
     key = "" if model.key == VERIFICATION_KEY else f", key {model.key[:4].hex()}..."
+    if model.key == symmetric_key(int.from_bytes(model.key[:2], "big"), len(model.key)):
+        key = f", key {model.key[:2].hex()} repeated"
     return (
         f"{_elements(model.elements)}{rate}, type {model.hash_type[-1]} hash ({_HASHED[model.hash_type]}{symmetric}){key}, "
         f"{format_count(len(model.table))} table entries"
@@ -88,7 +80,7 @@ def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -
 def closing_sentence(prediction: Prediction) -> str:
     """What a measurement with this plan would say about this device."""
     model, share = prediction.model, float(prediction.share_of_plateau)
-    with_these = f"With {describe_hosts(prediction.plan)}"
+    with_these = f"With {Traffic(plan=prediction.plan, directions=prediction.directions).addresses}"
     if model.elements == 1:
         return f"{with_these} the one element does all the work, as with any other addresses."
     if prediction.busiest_to_mean <= even_limit(model):

@@ -14,6 +14,7 @@ from evenhand.report.proof import (
     pairs_table,
     proof_lines,
 )
+from evenhand.report.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair
 from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.report.throughput import (
     VERDICT_STYLES,
@@ -29,9 +30,12 @@ from evenhand.report.trial import trial_report
 
 __all__ = [
     "GENERATOR_NAMES",
+    "OMISSION",
+    "RESULTS_OF_THE_DUT",
     "VERDICT_STYLES",
     "Profile",
     "ProofJudgement",
+    "SinglePair",
     "SuiteEntry",
     "WorstTesterFigures",
     "collect_deviations",

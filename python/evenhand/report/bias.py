@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.predict import Prediction
-from evenhand.report.suite import SuiteEntry, suite_deviations
+from evenhand.report.suite import SuiteEntry, sent_lines, suite_deviations
 from evenhand.report.throughput import Profile, WorstTesterFigures, throughput_document, verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.trial import Verdict
@@ -36,8 +36,8 @@ class BiasCase:
 
     @property
     def addresses(self) -> str:
-        hosts = self.profile.plan.left.hosts
-        return "one address pair" if self.profile.plan.pairs == 1 else f"{format_count(hosts.addresses)} addresses a side"
+        traffic = self.profile.traffic
+        return "one address pair" if traffic.is_single_pair else f"{format_count(traffic.hosts('left').addresses)} addresses a side"
 
     @property
     def hash_fields(self) -> str:
@@ -147,6 +147,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
         f" most {format_duration(away_us / 1e6)}."
     )
     lines += verification_lines(first.result.goal)
+    lines += dict.fromkeys(line for case in cases for line in sent_lines(case.profile))
     lines += [f"Deviation from {d.requirement}: {d.text}" for d in suite_deviations(bias_entries(cases))]
     return lines
 

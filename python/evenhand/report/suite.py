@@ -40,7 +40,7 @@ def suite_table(entries: Sequence[SuiteEntry]) -> Table:
     for entry in entries:
         plan, result, final = entry.profile.plan, entry.result, entry.result.final_trial
         table.add_row(
-            plan.title, " x ".join(format_count(side.hosts.addresses) for side in plan.sides), str(entry.profile.frame_size),
+            plan.title, entry.profile.traffic.counts, str(entry.profile.frame_size),
             _value(result), "-" if final is None else format_ratio(final.loss_ratio), _words(result.outcome),
         )  # fmt: skip
     return table
@@ -53,6 +53,7 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
     if ratios:
         lines.append(f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the zero loss of RFC 2544.")
     lines += dict.fromkeys(line for entry in entries for line in verification_lines(entry.result.goal))
+    lines += dict.fromkeys(line for entry in entries for line in sent_lines(entry.profile))
     limits = {entry.profile.theoretical_fps for entry in entries}
     if limits == {None}:
         lines.append("Theoretical limit: unknown, the ports have no line rate.")
@@ -61,6 +62,11 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
         lines.append(f"Entries in the neighbour table of the DUT after each search: {', '.join(map(str, neighbors))}.")
     lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in suite_deviations(entries)]
     return lines
+
+
+def sent_lines(profile: Profile) -> list[str]:
+    """What was sent, without the MACs: they are the same device's in every search, and the documents have them."""
+    return profile.traffic.lines(seed=profile.seed, host_macs=profile.host_macs)
 
 
 def suite_deviations(entries: Sequence[SuiteEntry]) -> list[Deviation]:
@@ -83,7 +89,7 @@ def _search_line(entry: SuiteEntry) -> str:
     said.append(
         f"tester late by at most {format_duration(figures.max_overdue_us / 1e6)}, poll gap {format_duration(figures.max_poll_gap_us / 1e6)}"
     )
-    return f"{entry.profile.plan.title}, {entry.profile.hosts}: {'; '.join(said)}."
+    return f"{entry.profile.plan.label}, {entry.profile.hosts}: {'; '.join(said)}."
 
 
 def _words(outcome: Outcome) -> str:
@@ -99,7 +105,7 @@ def _value(result: ThroughputResult) -> str:
 def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:
     """Many addresses against one pair, where both were found under the same conditions."""
     lines = []
-    single = {entry.profile.plan.name: entry for entry in entries if entry.profile.plan.pairs == 1}
+    single = {entry.profile.plan.name: entry for entry in entries if entry.profile.traffic.is_single_pair}
     for entry in entries:
         one = single.get(entry.profile.plan.name)
         if one is None or entry is one or entry.profile.frame_size != one.profile.frame_size:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.plan import AddressPlan, Direction, HostMacs
+from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName, Traffic
 from evenhand.report.learning import learning_deviations
+from evenhand.report.single_pair import OMISSION, SinglePair
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
@@ -42,6 +43,10 @@ class Profile:
     """Maximum theoretical frame rate per direction; None if no line rate is known."""
     host_macs: HostMacs = "port"
     """Whose MACs the hosts on the link have (R4814-06)."""
+    macs: Mapping[SideName, PortMacs] | None = None
+    """Of tester and DUT on both links; None before they are known."""
+    single_pair: SinglePair | None = None
+    """The search with one address pair that was made before this one (SEED-02); None if there is none."""
     learning: LearningResult | None = None
     """What the DUT learnt before the first trial; None if it was not made to."""
 
@@ -50,11 +55,24 @@ class Profile:
         return f"UDP over IPv{self.plan.ip_version}"
 
     @property
+    def traffic(self) -> Traffic:
+        """What the frames really carry."""
+        return Traffic(plan=self.plan, directions=self.directions)
+
+    @property
     def hosts(self) -> str:
-        left, right = self.plan.left.hosts.addresses, self.plan.right.hosts.addresses
-        if (left, right) == (1, 1):
-            return "1 address pair"
-        return f"{format_count(left)} x {format_count(right)} addresses"
+        """`1 address pair`, `65,534 x 65,534 addresses`: as they occur, not as the plan has them."""
+        return self.traffic.addresses
+
+    @property
+    def sent_lines(self) -> list[str]:
+        """What a reader must know of the frames: addresses, ports, seed, gateways, routes, MACs (SEED-49)."""
+        return self.traffic.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs)
+
+    @property
+    def link_line(self) -> str:
+        """The part of it that holds for frames of any kind."""
+        return self.traffic.link_line(macs=self.macs, host_macs=self.host_macs)
 
     @property
     def deviations(self) -> list[Deviation]:
@@ -65,8 +83,11 @@ class Profile:
     def to_document(self) -> dict[str, Any]:
         return {
             "plan": self.plan.name,
-            "hosts": {side.name: side.hosts.count for side in self.plan.sides},
-            "networks": {side.name: side.hosts.network_count for side in self.plan.sides},
+            "figure": self.plan.figure,
+            "is_derived": self.plan.is_derived,
+            "hosts": {side.name: self.traffic.hosts(side.name).count for side in self.plan.sides},
+            "networks": {side.name: self.traffic.hosts(side.name).network_count for side in self.plan.sides},
+            "traffic": self.traffic.to_document(macs=self.macs, host_macs=self.host_macs),
             "protocol": self.protocol,
             "frame_size": self.frame_size,
             "seed": self.seed,
@@ -156,10 +177,13 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         value = f"{bound}{format_count(result.throughput_fps)} fps per direction{both}"
     loss = f" with a loss ratio of at most {format_ratio(result.goal.loss_ratio)}" if result.goal.loss_ratio else ""
     lines = [
-        f"Throughput{loss}: {value}; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts} ({profile.plan.title}); "
+        f"Throughput{loss}: {value}; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts} ({profile.plan.label}); "
         f"theoretical limit {describe_limit(profile)}.",
         f"Outcome: {describe_outcome(result)}.",
+        *profile.sent_lines,
     ]
+    if profile.single_pair is not None:
+        lines.append(profile.single_pair.line(result))
     lines += verification_lines(result.goal)
     lines += patience_lines(result.goal)
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
@@ -202,6 +226,8 @@ def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[
     """Each deviation once. Short trials within a search are allowed (R2544-20): their duration does not count as one."""
     has_full_length = any(trial.is_full_length for trial in trials)
     found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
+    if profile.single_pair is None and not profile.traffic.is_single_pair:
+        found[OMISSION.requirement, OMISSION.text] = OMISSION
     for trial in trials:
         for deviation in trial.result.deviations:
             if deviation.requirement == "R2544-20" and has_full_length and not trial.is_full_length:
@@ -221,6 +247,7 @@ def throughput_document(result: ThroughputResult, profile: Profile) -> dict[str,
         **profile.to_document(),
         **result.to_document(),
         "throughput_fps_total": both,
+        "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(result),
         "tester": WorstTesterFigures.of(t.result for t in result.trials).to_document(),
         "deviations": [d.to_document() for d in collect_deviations(result.trials, profile)],
         "trials": [

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.report.throughput import VERDICT_STYLES
-from evenhand.trial import Deviation, DirectionResult, TrialResult, join_directions
+from evenhand.report.throughput import VERDICT_STYLES, Profile
+from evenhand.trial import DirectionResult, TrialResult, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
 _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
@@ -39,8 +39,8 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
 )
 
 
-def trial_report(result: TrialResult, deviations: Sequence[Deviation] = ()) -> RenderableType:
-    """Verdict, reasons, and all counts of each direction; `deviations` are those of the set-up, beside the trial's own."""
+def trial_report(result: TrialResult, profile: Profile | None = None) -> RenderableType:
+    """Verdict, reasons, and all counts of each direction; with `profile` also what was sent, and how the set-up deviates."""
     head = Text.assemble(
         f"Trial {result.trial}: ", (str(result.verdict), VERDICT_STYLES[result.verdict]),
         f" at {format_count(result.intended_fps)} fps per direction for {format_duration(result.intended_duration_s)}, "
@@ -63,7 +63,10 @@ def trial_report(result: TrialResult, deviations: Sequence[Deviation] = ()) -> R
         Text(f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by {result.clock_error_ppm:.1f} ppm.")
     )
     lines.append(Text(host_line(result)))
-    lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in (*deviations, *result.deviations)]
+    if profile is not None:
+        lines += [Text(line) for line in profile.sent_lines]
+    deviations = (*(() if profile is None else profile.deviations), *result.deviations)
+    lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in deviations]
     return Group(*lines)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 9, series: runs and what they are stored in."""
 
+from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.series.store import (
     SUFFIX,
@@ -26,4 +27,5 @@ __all__ = [
     "read_host_facts",
     "read_run",
     "read_versions",
+    "without_folders",
 ]

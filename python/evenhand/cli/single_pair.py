@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First a single address pair, then many (SEED-02): the options of `evenhand throughput` for it, and an earlier run that has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.setup import Setup
+from evenhand.errors import RequestError
+from evenhand.plan import AddressPlan, Direction, plan_title
+from evenhand.report import RESULTS_OF_THE_DUT, Profile, SinglePair
+from evenhand.search import Outcome
+from evenhand.series import StoredSearch, read_run, without_folders
+
+_PANEL = "First a single address pair (draft, section 2.1)"
+SinglePairFirstOption = Annotated[
+    bool,
+    typer.Option(
+        "--single-pair-first",
+        help="Search with one address pair first, with the same goal, and store both; the result tells the ratio.",
+        rich_help_panel=_PANEL,
+    ),
+]
+AfterOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--after", metavar="RUN", help="A run file that has such a search already, of the same testbed and DUT.", rich_help_panel=_PANEL
+    ),
+]
+
+
+def check_options(plan: AddressPlan, *, first: bool, after: Path | None) -> None:
+    """RequestError for both at once, and for a plan that is a single pair itself."""
+    if first and after is not None:
+        raise RequestError("both a search to make and one that was made", where="--single-pair-first, --after", next_step="Give one.")
+    if (first or after is not None) and all(plan.pairs_of(direction) == 1 for direction in ("forward", "reverse")):
+        raise RequestError(
+            "this search has a single address pair itself", where="--single-pair-first" if first else "--after", next_step="Leave it out."
+        )
+
+
+def read_single_pair(
+    path: Path, setup: Setup, plan: AddressPlan, *, frame_size: int, directions: tuple[Direction, ...], loss_ratio: float
+) -> SinglePair:
+    """The last search with a single pair in that run which fits this one. The DUT is compared later, when it has answered.
+
+    Raises:
+        RequestError, HostError: It cannot be read; it has no such search; or what is compared differs: ports, plan, frame size, directions,
+            loss ratio.
+    """
+    searches = [search for search in read_run(path).searches if _is_result_with_one_pair(search)]
+    if not searches:
+        raise RequestError(
+            "this run has no finished search with a single address pair",
+            where=f"--after {path}",
+            next_step="Use --single-pair-first, or make one with --hosts 1 (and --networks 1 where the plan has networks).",
+        )
+    wanted = {
+        "ports": _devices(without_folders(setup.to_document())),
+        "plan": plan.title,
+        "frame size": frame_size,
+        "directions": sorted(directions),
+        "loss ratio": loss_ratio,
+    }
+    for search in reversed(searches):
+        differing = [key for key, value in _compared(search).items() if value != wanted[key]]
+        if not differing:
+            assert search.result is not None
+            return SinglePair(
+                outcome=Outcome(search.result["outcome"]), throughput_fps=search.result["throughput_fps_per_direction"],
+                upper_fps=search.result["upper_fps_per_direction"], loss_ratio=search.goal["loss_ratio"], seed=search.seed,
+                dut_macs={side: of["dut"] for side, of in search.setup["traffic"]["macs"].items()}, source=f"in {path.name}",
+            )  # fmt: skip
+    found = _compared(searches[-1])
+    shown = "; ".join(f"{key} {_show(found[key])} there, {_show(wanted[key])} here" for key in wanted if found[key] != wanted[key])
+    raise RequestError(
+        f"the search with a single address pair was made under other conditions: {shown}",
+        where=f"--after {path}",
+        next_step="Name a run of the same testbed, or use --single-pair-first.",
+    )
+
+
+def check_same_dut(single_pair: SinglePair, profile: Profile) -> None:
+    """RequestError if another DUT answers now than in the run that was named."""
+    for side, macs in (profile.macs or {}).items():
+        before = single_pair.dut_macs.get(side)
+        if before != macs.dut:
+            raise RequestError(
+                f"another DUT: its {side} interface had the MAC {before}, now it has {macs.dut}",
+                where=f"--after, {single_pair.source.removeprefix('in ')}",
+                next_step="Use --single-pair-first.",
+            )
+
+
+def _is_result_with_one_pair(search: StoredSearch) -> bool:
+    traffic = search.setup.get("traffic") or {}
+    is_result = (
+        search.kind == "throughput" and search.result is not None and search.outcome in [str(outcome) for outcome in RESULTS_OF_THE_DUT]
+    )
+    return is_result and bool(traffic.get("is_single_pair")) and traffic.get("macs") is not None
+
+
+def _compared(search: StoredSearch) -> dict[str, Any]:
+    return {
+        "ports": _devices(search.setup),
+        "plan": plan_title(search.plan["name"]),
+        "frame size": search.frame_size,
+        "directions": sorted(search.setup["directions"]),
+        "loss ratio": search.goal["loss_ratio"],
+    }
+
+
+def _devices(setup: dict[str, Any]) -> list[str]:
+    return [setup["testbed"][side]["device"] for side in ("left", "right")]
+
+
+def _show(value: Any) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 1, address plan: what the frames of a plan really carry, which is less than the plan has where a mode is not pseudorandom.
+
+The one place that says how many addresses a result was made with (SEED-49): 65,534 hosts of which the first alone is used are one pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.plan.model import AddressPlan, Direction, HostMacs, SideName
+from evenhand.plan.ranges import Address, HostRange, Mode, UdpRange
+
+BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
+_ROLES = ("source", "destination")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortMacs:
+    """MACs on the link of one side."""
+
+    tester: str
+    """Of the tester's port, which is the gateway's, or that of the hosts on the link unless each has its own."""
+    dut: str | None
+    """Of the DUT's interface; None if it was not resolved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Addresses and UDP ports that occur when these directions of a plan are sent, and how they are chosen."""
+
+    plan: AddressPlan
+    directions: tuple[Direction, ...] = BOTH_DIRECTIONS
+
+    def ends(self, direction: Direction) -> tuple[HostRange, HostRange]:
+        """Source and destination hosts that occur."""
+        source, destination = self.plan.hosts_of(direction)
+        return source.occurring, destination.occurring
+
+    def pairs(self, direction: Direction) -> int:
+        """Address pairs that occur."""
+        return self.plan.pairs_of(direction)
+
+    @property
+    def is_single_pair(self) -> bool:
+        """Whether every frame of a direction has the same two addresses (SEED-02)."""
+        return all(self.pairs(direction) == 1 for direction in self.directions)
+
+    @property
+    def modes(self) -> dict[str, Mode]:
+        """How that is chosen of which there are several: hosts, networks, source ports, destination ports; what is single is left out."""
+        found: dict[str, Mode] = {}
+        for direction in self.directions:
+            for hosts in self.ends(direction):
+                if hosts.count > 1:
+                    found["hosts"] = hosts.mode
+                if hosts.networks is not None and hosts.networks.count > 1:
+                    found["networks"] = hosts.networks.mode
+        ports = {"source ports": self.plan.source_ports, "destination ports": self.plan.destination_ports}
+        return found | {name: udp.mode for name, udp in ports.items() if udp.occurring.values > 1}
+
+    @property
+    def counts(self) -> str:
+        """`65,534 x 65,534`, for a table: left and right, or source and destination of the first direction if these are unlike."""
+        source, destination = self._shown_ends(self.directions[0])
+        return f"{source.addresses:,} x {destination.addresses:,}"
+
+    @property
+    def addresses(self) -> str:
+        """`1 address pair`, `65,534 x 65,534 addresses`, `1 source x 256 destination addresses in 1 x 256 networks`."""
+        if self.is_single_pair:
+            return "1 address pair"
+        each = [self._addresses_of(direction) for direction in self.directions]
+        if len(set(each)) > 1:
+            return ", ".join(f"{direction} {text}" for direction, text in zip(self.directions, each, strict=True))
+        return each[0]
+
+    @property
+    def order(self) -> str:
+        """`hosts increment, networks pseudorandom`, if any of the addresses that vary is not pseudorandom; else empty."""
+        modes = {name: mode for name, mode in self.modes.items() if name in ("hosts", "networks")}
+        return "" if set(modes.values()) <= {"pseudorandom"} else ", ".join(f"{name} {mode}" for name, mode in modes.items())
+
+    @property
+    def udp_ports(self) -> str:
+        """`source ports 1024-65535, destination ports 1-49151, pseudorandom`."""
+        ports = [(role, udp) for role, udp in zip(_ROLES, (self.plan.source_ports, self.plan.destination_ports), strict=True)]
+        modes = [udp.mode for _, udp in ports if udp.occurring.values > 1]
+        if len(modes) == len(ports) and len(set(modes)) == 1:
+            return ", ".join(f"{role} {show_ports(udp)}" for role, udp in ports) + f", {modes[0]}"
+        return ", ".join(
+            f"{role} {show_ports(udp)}" + (f" ({udp.mode})" if udp.occurring.values > 1 else " (fixed)") for role, udp in ports
+        )
+
+    def lines(self, *, seed: int | None = None, macs: Mapping[SideName, PortMacs] | None = None, host_macs: HostMacs = "port") -> list[str]:
+        """Sentences for below a result (SEED-49, R4814-01): addresses and how they are chosen, UDP ports, seed; gateways, routes, MACs."""
+        how = "" if self.is_single_pair or self.order else ", pseudorandom"
+        spans = ", ".join(self._span_of(side.name) for side in self.plan.sides)
+        drawn = "" if seed is None else f"; seed {seed}"
+        sent = f"Sent ({self.plan.label}): {self.addresses}{how}: {spans}; UDP ports: {self.udp_ports}{drawn}."
+        return [sent, self.link_line(macs=macs, host_macs=host_macs)]
+
+    def to_document(self, *, macs: Mapping[SideName, PortMacs] | None = None, host_macs: HostMacs = "port") -> dict[str, Any]:
+        """For programs; `addresses` is what people are shown."""
+        plan = self.plan
+        return {
+            "addresses": self.addresses,
+            "is_single_pair": self.is_single_pair,
+            "is_pseudorandom": all(mode == "pseudorandom" for mode in self.modes.values()),
+            "directions": {
+                direction: {
+                    **{role: _describe_hosts(hosts) for role, hosts in zip(_ROLES, self.ends(direction), strict=True)},
+                    "pairs": self.pairs(direction),
+                }
+                for direction in self.directions
+            },
+            "fixed_source": plan.fixed_source,
+            "udp_ports": {"source": _describe_ports(plan.source_ports), "destination": _describe_ports(plan.destination_ports)},
+            "gateways": {side.name: None if side.gateway is None else str(side.gateway.ip) for side in plan.sides},
+            "dut_routes": {side.name: _first_and_last(side.routes) for side in plan.sides},
+            "host_macs": None if not plan.is_direct else host_macs,
+            "macs": None if macs is None else {name: {"tester": of.tester, "dut": of.dut} for name, of in macs.items()},
+        }
+
+    def hosts(self, side: SideName) -> HostRange:
+        """The hosts of a side that occur, be it as source or as destination."""
+        return max(self._roles_of(side).values(), key=lambda hosts: hosts.addresses)
+
+    def _shown_ends(self, direction: Direction) -> tuple[HostRange, HostRange]:
+        """As frames have them where sources are fixed; else left and right, which are the same in both directions."""
+        source, destination = self.ends(direction)
+        return (source, destination) if self.plan.fixed_source or direction == "forward" else (destination, source)
+
+    def _addresses_of(self, direction: Direction) -> str:
+        source, destination = self._shown_ends(direction)
+        words = ("source ", "destination ") if self.plan.fixed_source else ("", "")
+        text = f"{source.addresses:,} {words[0]}x {destination.addresses:,} {words[1]}addresses"
+        if max(source.network_count, destination.network_count) > 1:
+            text += f" in {source.network_count} x {destination.network_count} networks"
+        notes = [self.order] if self.order else []
+        pairs = self.pairs(direction)
+        if pairs != source.addresses * destination.addresses:
+            notes.append(f"{pairs:,} pairs")
+        return text + (f" ({'; '.join(notes)})" if notes else "")
+
+    def _roles_of(self, side: SideName) -> dict[str, HostRange]:
+        """Hosts of a side by what they are to the frames."""
+        found = {}
+        for direction in self.directions:
+            ends = dict(zip(_ROLES, self.ends(direction), strict=True))
+            role = "source" if (direction == "forward") == (side == "left") else "destination"
+            found[role] = ends[role]
+        return found
+
+    def _span_of(self, side: SideName) -> str:
+        spans = {role: _span(hosts) for role, hosts in self._roles_of(side).items()}
+        if len(set(spans.values())) == 1:
+            return f"{side} {next(iter(spans.values()))}"
+        return f"{side} " + " and ".join(f"{spans[role]} as {role}" for role in _ROLES)
+
+    def link_line(self, *, macs: Mapping[SideName, PortMacs] | None = None, host_macs: HostMacs = "port") -> str:
+        """Gateways, the DUT's routes to them, and MACs."""
+        sides = self.plan.sides
+        if self.plan.is_direct:
+            where = "Hosts on the links: no gateways, and no routes of the DUT"
+            whose = "of each host's own, drawn from the seed" if host_macs == "pseudorandom" else "of the tester's ports"
+        else:
+            routes = " and ".join(_span_text(side.routes) for side in sides)
+            where = f"Gateways {' and '.join(str(side.gateway.ip) for side in sides if side.gateway)}, to which the DUT routes {routes}"
+            whose = "of the tester's ports"
+        known = ""
+        if macs is not None:
+            shown = (f"{name} {of.tester} to {of.dut or 'a DUT that is not resolved'}" for name, of in macs.items())
+            known = f": {', '.join(shown)}" if host_macs == "port" else f"; to {', '.join(str(of.dut) for of in macs.values())}"
+        return f"{where}. Source MACs {whose}{known}."
+
+
+def show_ports(udp: UdpRange) -> str:
+    """`1024-65535`, or `7`."""
+    occurring = udp.occurring
+    return str(occurring.first) if occurring.values == 1 else f"{occurring.first}-{occurring.last}"
+
+
+def _span(hosts: HostRange) -> str:
+    first, last = hosts.first_address, hosts.last_address
+    return str(first) if first == last else f"{first} .. {last}"
+
+
+def _span_text(several: Sequence[object]) -> str:
+    return str(several[0]) if len(several) == 1 else f"{several[0]} .. {several[-1]} ({len(several)} networks)"
+
+
+def _describe_hosts(hosts: HostRange) -> dict[str, Any]:
+    first: Address = hosts.first_address
+    return {
+        "addresses": hosts.addresses,
+        "first": str(first),
+        "last": str(hosts.last_address),
+        "host_mode": hosts.mode,
+        "networks": hosts.network_count,
+        "network_mode": None if hosts.networks is None else hosts.networks.mode,
+    }
+
+
+def _describe_ports(udp: UdpRange) -> dict[str, Any]:
+    return {"first": udp.occurring.first, "last": udp.occurring.last, "mode": udp.mode}
+
+
+def _first_and_last(routes: Sequence[object]) -> dict[str, Any] | None:
+    return None if not routes else {"count": len(routes), "first": str(routes[0]), "last": str(routes[-1])}

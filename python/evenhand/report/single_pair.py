@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: the result with a single address pair that stands before one with many (SEED-02), and what is said where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from evenhand.plan import SideName
+from evenhand.search import Outcome, ThroughputResult
+from evenhand.trial import Deviation
+from evenhand.units import format_count, format_ratio
+
+if TYPE_CHECKING:
+    from evenhand.report.throughput import Profile
+
+RESULTS_OF_THE_DUT = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
+"""Outcomes that say something of the DUT; the others are the tester's, or nobody's."""
+THIS_RUN = "in this run"
+OMISSION = Deviation(
+    requirement="SEED-02",
+    text="no result with a single address pair of this testbed comes before this one (--single-pair-first makes it, --after names it)",
+)
+"""SEED-85."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinglePair:
+    """A search with one address pair, made before on the same testbed."""
+
+    outcome: Outcome
+    throughput_fps: float | None
+    """Per direction."""
+    upper_fps: float | None
+    loss_ratio: float
+    """That it allowed."""
+    seed: int
+    dut_macs: Mapping[SideName, str | None]
+    """By which the DUT is known again."""
+    source: str = THIS_RUN
+    """Where it is: `in this run`, or the name of a run file."""
+
+    @classmethod
+    def of(cls, result: ThroughputResult, profile: Profile) -> Self | None:
+        """Of a search that has just been made; None if it has ended without a result of the DUT."""
+        if result.outcome not in RESULTS_OF_THE_DUT:
+            return None
+        return cls(
+            outcome=result.outcome, throughput_fps=result.throughput_fps, upper_fps=result.upper_fps, loss_ratio=result.goal.loss_ratio,
+            seed=profile.seed, dut_macs={side: macs.dut for side, macs in (profile.macs or {}).items()},
+        )  # fmt: skip
+
+    def ratio(self, result: ThroughputResult) -> float | None:
+        """Many addresses to one pair; None unless both were found."""
+        if self.outcome is not Outcome.FOUND or result.outcome is not Outcome.FOUND or not self.throughput_fps:
+            return None
+        return None if result.throughput_fps is None else result.throughput_fps / self.throughput_fps
+
+    def line(self, result: ThroughputResult) -> str:
+        """The sentence beside a result with many addresses."""
+        value = "no throughput" if self.throughput_fps is None else f"{format_count(self.throughput_fps)} fps per direction"
+        bound = "at least " if self.outcome is Outcome.AT_OR_ABOVE_MAXIMUM else ""
+        loss = f" with a loss ratio of at most {format_ratio(self.loss_ratio)}" if self.loss_ratio else ""
+        ratio = self.ratio(result)
+        compared = (
+            "no ratio, because not both were found"
+            if ratio is None
+            else f"with many addresses it is {ratio:.3f} times that (one search each: no spread is known)"
+        )
+        return f"Before it, {self.source}, with 1 address pair{loss}: {bound}{value}; {compared}."
+
+    def to_document(self, result: ThroughputResult | None = None) -> dict[str, Any]:
+        """With `result`, the one with many addresses, also the ratio."""
+        return {
+            "source": self.source,
+            "outcome": str(self.outcome),
+            "throughput_fps_per_direction": self.throughput_fps,
+            "loss_ratio": self.loss_ratio,
+            "seed": self.seed,
+            **({} if result is None else {"many_to_one": self.ratio(result)}),
+        }

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First one address pair, then many: in one command, or after an earlier run of the same testbed (SEED-02)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.plan import TOPOLOGIES, Traffic, make_plan
+from evenhand.series import read_run
+from tests.cli.running import TESTBED, Ended
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s", "--waits", "short")
+
+
+def _requirements(document: dict[str, list[dict[str, str]]]) -> set[str]:
+    return {deviation["requirement"] for deviation in document["deviations"]}
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6", "nets-v4-gateway"])
+def test_one_command_searches_with_one_pair_first_and_stores_both(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
+) -> None:
+    """SEED-02, R2544-13: in this order, with the same goal, the ratio beside."""
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    ended = evenhand("throughput", testbed, *QUICK, "--plan", plan, "--single-pair-first", "--run", run)
+    assert ended.code == 0, ended.err
+    assert ended.out.index("1 address pair (") < ended.out.index(" addresses")
+    assert "1.000 times that" in ended.out
+    assert "no result with a single address pair" not in ended.out
+    one, many = read_run(run).searches
+    assert one.setup["traffic"]["is_single_pair"] is True
+    assert many.setup["traffic"]["is_single_pair"] is False
+    assert one.goal == many.goal
+    assert one.finished_at is not None
+    assert one.finished_at <= many.started_at
+    assert one.setup["traffic"]["dut_routes"] == many.setup["traffic"]["dut_routes"], "the DUT is set up once"
+    document = evenhand("throughput", testbed, *QUICK, "--plan", plan, "--single-pair-first", "--json", "--no-run").json
+    assert document["single_pair"]["many_to_one"] == 1
+    assert document["first_search"]["traffic"]["is_single_pair"] is True
+    assert document["first_search"]["trials"]
+    assert "SEED-02" not in _requirements(document)
+
+
+def test_a_search_with_many_addresses_alone_names_the_omission(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """SEED-85."""
+    engine_playing("simulated-640000")
+    assert "Deviation from SEED-02: no result with a single address pair" in evenhand("throughput", testbed, *QUICK, "--no-run").out
+    assert "SEED-02" in _requirements(evenhand("throughput", testbed, *QUICK, "--no-run", "--json").json)
+    assert "SEED-02" not in _requirements(evenhand("throughput", testbed, *QUICK, "--no-run", "--json", "--hosts", "1").json)
+
+
+@pytest.mark.parametrize("how", [("--hosts", "1"), ("--single-pair-first",)])
+def test_an_earlier_run_of_the_same_testbed_counts(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    """SEED-02: on another day, in another file."""
+    engine_playing("simulated-640000")
+    first = tmp_path / "first.evenhand"
+    assert evenhand("throughput", testbed, *QUICK, *how, "--run", first).code == 0
+    document = evenhand("throughput", testbed, *QUICK, "--after", first, "--json", "--no-run").json
+    assert "SEED-02" not in _requirements(document)
+    assert document["single_pair"]["source"] == "in first.evenhand"
+    assert document["single_pair"]["many_to_one"] == 1
+    run = tmp_path / "second.evenhand"
+    assert "in first.evenhand, with 1 address pair" in evenhand("throughput", testbed, *QUICK, "--after", first, "--run", run).out
+    assert read_run(run).searches[0].setup["single_pair"]["source"] == "in first.evenhand"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--plan", "gateway-v6"), "plan gateway-v4 there, gateway-v6 here"),
+        (("--frame-size", "128"), "frame size 64 there, 128 here"),
+        (("--one-way",), "directions forward and reverse there, forward here"),
+        (("--loss-ratio", "1%"), "loss ratio 0.0 there, 0.01 here"),
+    ],
+)
+def test_a_run_of_other_conditions_is_refused_before_anything_starts(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    """SEED-02: a ratio of two numbers that were made differently says nothing."""
+    engine_playing("simulated-640000")
+    first = tmp_path / "first.evenhand"
+    evenhand("throughput", testbed, *QUICK, "--hosts", "1", "--run", first)
+    (tmp_path / "engine-was-started").unlink()
+    ended = evenhand("throughput", testbed, *QUICK, "--after", first, *options, "--no-run")
+    assert ended.code == 2
+    assert words in " ".join(ended.err.split())
+    assert not (tmp_path / "engine-was-started").exists()
+
+
+def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
+    """SEED-02: the same testbed is: the same two ports of the tester, and a DUT that answers with the same MACs."""
+    engine_playing("simulated-640000")
+    many, first = tmp_path / "many.evenhand", tmp_path / "first.evenhand"
+    evenhand("throughput", testbed, *QUICK, "--run", many)
+    evenhand("throughput", testbed, *QUICK, "--hosts", "1", "--run", first)
+
+    def refusal(run: Path) -> str:
+        ended = evenhand("throughput", testbed, *QUICK, "--after", run, "--no-run")
+        assert ended.code == 2
+        return " ".join(ended.err.split())
+
+    assert "no finished search with a single address pair" in refusal(many)
+    assert "no such file" in refusal(tmp_path / "none.evenhand")
+    testbed.write_text(TESTBED.replace("net_ring1", "net_ring7"))
+    assert "ports net_ring0 and net_ring1 there, net_ring0 and net_ring7 here" in refusal(first)
+    testbed.write_text(TESTBED)
+    with sqlite3.connect(first) as connection:
+        (setup,) = connection.execute("SELECT setup FROM searches").fetchone()
+        changed = json.loads(setup)
+        changed["traffic"]["macs"]["right"]["dut"] = "02:00:00:00:00:cc"
+        connection.execute("UPDATE searches SET setup = ?", (json.dumps(changed),))
+    connection.close()
+    assert "another DUT: its right interface had the MAC 02:00:00:00:00:cc" in refusal(first)
+
+
+def test_a_single_pair_that_the_tester_did_not_finish_does_not_count(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """SEED-02: where the first search ends with tester limit there is no result of the DUT before the second one."""
+    engine_playing("simulated-1000000000-1000")
+    document = evenhand("throughput", testbed, *QUICK, "--single-pair-first", "--json", "--no-run").json
+    assert document["first_search"]["outcome"] == "tester_limit"
+    assert document["single_pair"] is None
+    assert "SEED-02" in _requirements(document)
+
+
+@pytest.mark.parametrize(
+    "options", [("--hosts", "1", "--single-pair-first"), ("--single-pair-first", "--after", "a"), ("--host-mode", "fixed", "--after", "a")]
+)
+def test_options_that_make_no_sense_are_refused(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    engine_playing("fair")
+    assert evenhand("throughput", testbed, *QUICK, *options).code == 2
+    assert not (tmp_path / "engine-was-started").exists()
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_the_single_pair_of_a_plan_leaves_the_duts_set_up_as_it_is(name: str) -> None:
+    """SEED-02: the same interfaces and routes, so that only the addresses of the frames differ."""
+    plan = make_plan(name)
+    one = plan.single_pair()
+    assert Traffic(plan=one).is_single_pair
+    assert [(side.dut, side.routes, side.gateway) for side in one.sides] == [(side.dut, side.routes, side.gateway) for side in plan.sides]
+    assert one.left.hosts.first_address == plan.left.hosts.first_address
