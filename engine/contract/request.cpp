@@ -6,6 +6,7 @@
 
 #include "contract/reader.hpp"
 #include "frame/layout.hpp"
+#include "port/device_string.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -93,6 +94,7 @@ run::PortRequest read_port(ObjectReader r) {
     run::PortRequest port;
     port.device = r.text("device");
     if (port.device.empty()) r.refuse("device", "the device is empty", "Name a DPDK device, such as net_memif0,role=client,id=0,socket=/run/x.sock.");
+    if (const auto refusal = port::refuse_device(port.device)) r.refuse("device", refusal->what, refusal->next);
     if (r.has("mac")) port.mac = r.mac("mac");
     if (r.has("dut_mac")) port.dut_mac = r.mac("dut_mac");
     if (r.has("receive_ring_frames")) port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
@@ -159,6 +161,7 @@ run::OpenRequest read_open(ObjectReader& r) {
                 if (!argument.is_string()) host.refuse("extra_eal_arguments", "an argument is not a text", "Give a list of texts.");
                 open.host.extra_eal_arguments.push_back(argument.get<std::string>());
             }
+            if (const auto refusal = port::refuse_eal_arguments(open.host.extra_eal_arguments)) host.refuse("extra_eal_arguments", refusal->what, refusal->next);
         }
         host.finish();
     }

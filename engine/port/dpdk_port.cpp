@@ -117,9 +117,11 @@ void DpdkPort::probe() {
     const std::string name = options_.device.substr(0, options_.device.find(','));
     if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
         rte_errno = 0;
-        const int result = attach(options_.device);
+        files_ = DeviceFiles{options_.device, options_.where};
+        const int result = attach(files_.device());
         if (result != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
             id_ = RTE_MAX_ETHPORTS;
+            files_.remove();
             refuse(options_, result, "the device does not open", "Check the device string (DPDK's own words are on stderr).");
         }
     }

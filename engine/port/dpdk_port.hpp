@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "plan/address.hpp"
+#include "port/device_files.hpp"
 #include "tally/result.hpp"
 
 namespace evenhand::port {
@@ -116,6 +117,7 @@ class DpdkPort {
     void close() noexcept;
 
     PortOptions options_;
+    DeviceFiles files_;
     std::string driver_;
     std::uint16_t id_ = RTE_MAX_ETHPORTS;
     bool started_ = false;

@@ -11,6 +11,7 @@
 
 #include "contract/reader.hpp"
 #include "fault.hpp"
+#include "port/device_string.hpp"
 
 namespace evenhand::router {
 namespace {
@@ -47,6 +48,7 @@ PortConfig read_port(ObjectReader r) {
     PortConfig port;
     port.device = r.text("device");
     if (port.device.empty()) r.refuse("device", "the device is empty", "Name a DPDK device, such as net_memif0,role=server,id=0,socket=/tmp/left.sock.");
+    if (const auto refusal = port::refuse_device(port.device)) r.refuse("device", refusal->what, refusal->next);
     if (r.has("mac")) port.mac = r.mac("mac");
     for (const auto& value : r.array("addresses")) {
         const auto [address, length] = read_prefix(r, "addresses", element_text(r, "addresses", value));
@@ -151,6 +153,7 @@ void read_host(ObjectReader r, port::HostOptions& host) {
     if (r.has("hugepages")) host.hugepages = r.boolean("hugepages");
     if (r.has("extra_eal_arguments")) {
         for (const auto& value : r.array("extra_eal_arguments")) host.extra_eal_arguments.push_back(element_text(r, "extra_eal_arguments", value));
+        if (const auto refusal = port::refuse_eal_arguments(host.extra_eal_arguments)) r.refuse("extra_eal_arguments", refusal->what, refusal->next);
     }
     r.finish();
 }

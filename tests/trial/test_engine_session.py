@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +115,17 @@ def test_an_engine_that_ignores_all_requests_to_end_is_killed(monkeypatch: pytes
     with start("deaf") as session:
         pass
     assert session._process.returncode == -9
+
+
+def test_ctrl_c_while_the_dut_is_looked_for_does_not_wait_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that does not notice the end of its stdin gets a signal, and that soon."""
+    monkeypatch.setattr("evenhand.trial.engine_session.CLOSE_TIMEOUT_S", 300.0)
+    session = start("silent")
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt), session:
+        session.request("resolve", timeout_s=300, answer_within_s=300)
+    assert session._process.returncode == -signal.SIGTERM
 
 
 def test_an_engine_that_cannot_start_is_a_host_error(tmp_path: Path) -> None:

@@ -99,15 +99,16 @@ def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
         assert findings["clock"]["facts"]["ticks"]["ticks_per_second"] > 1e6
 
 
-def test_a_device_that_does_not_open_is_named(tmp_path: Path) -> None:
+def test_a_device_that_does_not_open_is_the_hosts_fault(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
+    device = f"net_pcap0,tx_pcap={tmp_path}/no-such-folder/a.pcap"
     file.write_text(
-        "isolated_test_environment = true\n[left]\ndevice = 'net_nosuchdriver0'\n[right]\ndevice = 'net_ring1'\n"
-        f"[tester]\ncpus = [{cpus()[0]}]\n"
+        f"isolated_test_environment = true\n[left]\ndevice = '{device}'\n[right]\ndevice = 'net_ring1'\n[tester]\ncpus = [{cpus()[0]}]\n"
     )
     ended = run(file, "--watch", "0")
-    assert ended.returncode == 2
-    assert "net_nosuchdriver" in ended.stderr
+    assert ended.returncode == 3
+    assert "What can run here" in ended.stdout
+    assert "no-such-folder" in ended.stderr
     assert "Next:" in ended.stderr
 
 

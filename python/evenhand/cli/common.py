@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,13 +62,14 @@ HostNameOption = Annotated[bool, typer.Option("--host-name", help="Store the nam
 
 
 def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
-    """Where the run is stored: an hour of trials should not be lost because an option was forgotten. None for nowhere."""
+    """Where the run is stored, with a free name for its page too: an hour of trials should not be lost because an option was forgotten. None for nowhere."""
     if no_run:
         if run is not None:
             raise RequestError("both a file and none at all", where="--run, --no-run", next_step="Give one of them.")
         return None
     stem = f"{verb}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    return run or next(file for n in count(1) if not (file := Path(f"{stem}{'' if n == 1 else f'-{n}'}.evenhand")).exists())
+    names = (Path(f"{stem}{'' if n == 1 else f'-{n}'}.evenhand") for n in count(1))
+    return run or next(file for file in names if not any(map(os.path.lexists, (file, file.with_suffix(".html")))))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from evenhand.cli.common import DEFAULT_SEED, EngineOption, HostNameOption, Json
 from evenhand.cli.demo_linux import linux_demo
 from evenhand.cli.demo_reference import reference_demo
 from evenhand.errors import RequestError
+from evenhand.new_file import check_new
 from evenhand.trial import find_engine
 
 EXAMPLE = "Example: evenhand demo --html demo.html"
@@ -61,4 +62,6 @@ def demo(
             f"{html} cannot be written: there is no folder {html.parent}", where="--html", next_step="Name a file in a folder that exists."
         )
     page = html or (None if run is None else run.with_suffix(".html"))
+    if page is not None:
+        check_new(page, where=f"--html {page}")  # now, and not after two minutes of trials
     reference_demo(plan, quick=quick, seed=seed, run=run, page=page, host_name=host_name, engine=engine, json_output=json_output)

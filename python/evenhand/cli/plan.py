@@ -36,7 +36,8 @@ from evenhand.cli.common import (
     write_json,
 )
 from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
-from evenhand.errors import HostError, RequestError
+from evenhand.errors import RequestError
+from evenhand.new_file import write_new
 from evenhand.plan import AddressPlan, Direction, PlanSide, Traffic, describe_plan
 from evenhand.report import make_pcap
 from evenhand.trial import EngineSession, find_engine
@@ -218,7 +219,4 @@ def _write(content: bytes, output: Path | None) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    try:
-        output.write_bytes(content)
-    except OSError as error:
-        raise HostError(f"this file cannot be written: {error.strerror}", where=str(output), next_step="Name another file.") from error
+    write_new(output, content, where=str(output))

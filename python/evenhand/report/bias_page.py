@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import HostError
+from evenhand.new_file import write_new
 from evenhand.report.bias import SAME_WITHIN, BiasCase, bias_entries, bias_lines, bias_verdict, format_percent
 from evenhand.report.suite import suite_deviations
 from evenhand.trial import Verdict
@@ -22,6 +22,7 @@ def write_bias_page(cases: Sequence[BiasCase], path: Path, *, host: dict[str, An
     """Write the page.
 
     Raises:
+        RequestError: There is a file of this name.
         HostError: The file cannot be written.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -41,10 +42,7 @@ def write_bias_page(cases: Sequence[BiasCase], path: Path, *, host: dict[str, An
         host=host,
         versions=versions,
     )
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise HostError(f"this file cannot be written: {error.strerror}", where=str(path), next_step="Name another file.") from error
+    write_new(path, text.encode(), where=str(path))
 
 
 def draw_bias(cases: Sequence[BiasCase]) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from evenhand.errors import HostError, RequestError
+from evenhand.new_file import check_new, make_new
 from evenhand.search import SearchTrial, ThroughputGoal, ThroughputResult
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
@@ -191,12 +193,7 @@ class RunStore:
         self.measured: list[MeasuredSearch] = []
         self.stored_trials = 0
         """How many are in the file."""
-        if path.exists():
-            raise RequestError("this file exists already; a run is never overwritten", where=str(path), next_step="Name another file.")
-        try:
-            self._connection = sqlite3.connect(path)
-        except sqlite3.Error as error:
-            raise self._refusal(error) from error
+        self._connection = self._create()
         try:
             self._connection.executescript(
                 f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
@@ -216,6 +213,26 @@ class RunStore:
             self._connection.close()
             path.unlink(missing_ok=True)  # it was not there before
             raise self._refusal(error) from error
+
+    def _create(self) -> sqlite3.Connection:
+        """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So the file is made first."""
+        taken = "this file exists already; a run is never overwritten"
+        for leftover in ("-journal", "-wal", "-shm"):
+            journal = self.path.with_name(self.path.name + leftover)
+            check_new(journal, where=str(journal), what="this file would be taken for a part of the run")
+        descriptor = make_new(self.path, where=str(self.path), what=taken)
+        made = os.fstat(descriptor)
+        # SQLite's locks would go with any other descriptor of the file that is closed later.
+        os.close(descriptor)
+        try:
+            connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True)
+        except sqlite3.Error as error:
+            self.path.unlink(missing_ok=True)
+            raise self._refusal(error) from error
+        if not os.path.samestat(made, self.path.lstat()):
+            connection.close()
+            raise RequestError(taken, where=str(self.path), next_step="Name a file in a folder that nobody else may write.")
+        return connection
 
     def __enter__(self) -> Self:
         return self

@@ -27,6 +27,8 @@ ANSWER_TIMEOUT_S = 60.0
 """For requests other than trials. A port that negotiates its link takes about ten seconds."""
 CLOSE_TIMEOUT_S = 5.0
 """The engine closes its ports on the end of stdin; af_xdp ports take about a second."""
+INTERRUPTED_TIMEOUT_S = 1.0
+"""What the end of stdin is given after Ctrl-C or SIGTERM; then the engine gets a signal of its own."""
 
 HELPED_BY_CHECK = frozenset({"no_permission", "no_memory", "no_cpu"})
 """Faults of the host that `evenhand check` tells more about."""
@@ -87,7 +89,7 @@ class EngineSession:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        self.close(is_interrupted=kind is not None and issubclass(kind, (KeyboardInterrupt, SystemExit)))
 
     @property
     def stderr_lines(self) -> list[str]:
@@ -123,15 +125,20 @@ class EngineSession:
                 raise EngineError(f"the engine answered {reply.get('response')!r}", where=name)
             return reply
 
-    def close(self) -> None:
-        """End the engine: by the end of its stdin, which closes its ports; then by signals. May be called twice."""
+    def close(self, *, is_interrupted: bool = False) -> None:
+        """End the engine: by the end of its stdin, which closes its ports; then by signals. May be called twice.
+
+        Args:
+            is_interrupted: Somebody waits for the end.
+        """
         process = self._process
-        for end in (self._close_stdin, process.terminate, self._kill_group):
+        patience_s = INTERRUPTED_TIMEOUT_S if is_interrupted else CLOSE_TIMEOUT_S
+        for end, wait_s in ((self._close_stdin, patience_s), (process.terminate, CLOSE_TIMEOUT_S), (self._kill_group, CLOSE_TIMEOUT_S)):
             if process.poll() is not None:
                 break
             end()
             try:
-                process.wait(CLOSE_TIMEOUT_S)
+                process.wait(wait_s)
             except subprocess.TimeoutExpired:
                 continue
             except (KeyboardInterrupt, SystemExit):

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 4, port: which device strings and options of DPDK are allowed. Knows texts only: neither DPDK nor the host.
+//
+// DPDK takes much more: drivers that run shell commands, hold other devices inside or load programs (SEED-80, R6815-01). The client has the
+// same table (python/evenhand/testbed/drivers.py, eal_arguments.py), and contract/golden/devices.jsonl holds both to the same lines.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace evenhand::port {
+
+/// What is wrong, and what to do next.
+struct Refusal {
+    std::string what;
+    std::string next;
+};
+
+/// Why this device string is refused; nothing if its driver, keys and values are allowed.
+[[nodiscard]] std::optional<Refusal> refuse_device(std::string_view device);
+
+/// Why the first of these options that is not allowed is refused. Each is a text of its own, `--name=value`.
+[[nodiscard]] std::optional<Refusal> refuse_eal_arguments(std::span<const std::string> arguments);
+
+/// Keys and values behind the name of a device, in order. They point into `device`.
+[[nodiscard]] std::vector<std::pair<std::string_view, std::string_view>> device_arguments(std::string_view device);
+
+}  // namespace evenhand::port

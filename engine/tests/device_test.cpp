@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 4: which device strings and options of DPDK are allowed, and files that are never overwritten. SEED-80, R6815-01.
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "fault.hpp"
+#include "port/device_files.hpp"
+#include "port/device_string.hpp"
+
+namespace device_test {
+
+using namespace evenhand;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Folder {
+   public:
+    Folder() {
+        std::string name = (fs::temp_directory_path() / "evenhand-device-XXXXXX").string();
+        REQUIRE(mkdtemp(name.data()) != nullptr);
+        path_ = name;
+    }
+    ~Folder() { fs::remove_all(path_); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    [[nodiscard]] std::string operator/(const char* name) const { return (path_ / name).string(); }
+
+   private:
+    fs::path path_;
+};
+
+void write(const std::string& path, const std::string& text) { std::ofstream{path} << text; }
+
+std::string content(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream{path}.rdbuf();
+    return text.str();
+}
+
+FaultCode code_of(const std::string& device) {
+    try {
+        const port::DeviceFiles files{device, "ports.left.device"};
+    } catch (const Fault& fault) {
+        CHECK(fault.where == "ports.left.device");
+        CHECK_FALSE(fault.next.empty());
+        return fault.code;
+    }
+    FAIL("no fault for ", device);
+    return FaultCode::internal;
+}
+
+}  // namespace
+
+TEST_CASE("devices and options are allowed and refused as the golden lines say (SEED-80, R6815-01)") {
+    std::ifstream file{std::string{CONTRACT_FOLDER} + "/golden/devices.jsonl"};
+    REQUIRE(file.good());
+    int lines = 0;
+    for (std::string text; std::getline(file, text); ++lines) {
+        CAPTURE(text);
+        const auto line = nlohmann::json::parse(text);
+        const auto refusal =
+            line.contains("device") ? port::refuse_device(line["device"].get<std::string>()) : port::refuse_eal_arguments(line["eal"].get<std::vector<std::string>>());
+        CHECK(refusal.has_value() != line["is_allowed"].get<bool>());
+        if (refusal) {
+            CHECK_FALSE(refusal->what.empty());
+            CHECK_FALSE(refusal->next.empty());
+        }
+    }
+    CHECK(lines >= 100);
+}
+
+TEST_CASE("a refusal names the key and what it may be") {
+    CHECK(port::refuse_device("net_null0,size=big")->what == "size=\"big\": size of net_null is a whole number of at most 9 digits");
+    CHECK(port::refuse_device("net_af_packet_left")->what == "net_af_packet_left lacks iface");
+    CHECK(port::refuse_device("net_tap0,remote=eth0")->what == "\"remote\" is no key of net_tap that is allowed");
+    CHECK(port::refuse_eal_arguments(std::vector<std::string>{"--vdev=net_null9"})->what.find("--vdev=net_null9") != std::string::npos);
+}
+
+TEST_CASE("a capture is a new file, never one that is there, and never what a link leads to") {
+    const Folder folder;
+    const std::string there = folder / "there.pcap";
+    const std::string link = folder / "link.pcap";
+    const std::string target = folder / "target";
+    write(there, "kept");
+    write(target, "kept");
+    fs::create_symlink(target, link);
+    fs::create_symlink(folder / "nothing", folder / "dangling.pcap");
+    for (const auto& path : {there, link, folder / "dangling.pcap"}) {
+        CHECK(code_of("net_pcap0,tx_pcap=" + path) == FaultCode::bad_request);
+    }
+    CHECK(code_of("net_pcap0,tx_pcap=" + (folder / "no/such.pcap")) == FaultCode::no_device);
+    CHECK(content(there) == "kept");
+    CHECK(content(target) == "kept");
+    CHECK_FALSE(fs::exists(folder / "nothing"));
+
+    const std::string made = folder / "made.pcap";
+    CHECK(code_of("net_pcap0,tx_pcap=" + made + ",tx_pcap=" + there) == FaultCode::bad_request);
+    CHECK_FALSE(fs::exists(made));
+}
+
+TEST_CASE("DPDK gets the open file of a capture instead of its name, as long as the port lives") {
+    const Folder folder;
+    const std::string path = folder / "a.pcap";
+    port::DeviceFiles files{"net_pcap_left,rx_pcap=in.pcap,tx_pcap=" + path + ",infinite_rx=1", ""};
+    const std::string device = files.device();
+    const std::string name = device.substr(device.find("/proc/self/fd/"), device.find(",infinite_rx") - device.find("/proc/self/fd/"));
+    CHECK(device == "net_pcap_left,rx_pcap=in.pcap,tx_pcap=" + name + ",infinite_rx=1");
+    fs::rename(path, folder / "b.pcap");
+    write(path, "another's");
+    write(name, "ours");
+    CHECK(content(folder / "b.pcap") == "ours");
+    CHECK(content(path) == "another's");
+    files = port::DeviceFiles{"net_pcap0,tx_pcap=/dev/null", ""};
+    CHECK(files.device() == "net_pcap0,tx_pcap=/dev/null");
+    CHECK_FALSE(fs::exists(name));
+}
+
+TEST_CASE("what a port takes for a socket is one, or is not there yet") {
+    const Folder folder;
+    const std::string file = folder / "file";
+    const std::string socket_path = folder / "socket";
+    write(file, "kept");
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    close(fd);
+    CHECK(code_of("net_memif0,role=server,socket=" + file + ",socket-abstract=no") == FaultCode::bad_request);
+    CHECK(code_of("net_vhost0,iface=" + file) == FaultCode::bad_request);
+    CHECK(code_of("net_virtio_user0,path=/dev/null") == FaultCode::bad_request);
+    for (const auto& device : {"net_memif0,socket=" + file, "net_memif0,socket-abstract=no,socket=" + socket_path, "net_vhost0,iface=" + (folder / "new"),
+                               "net_virtio_user0,path=" + socket_path, std::string{"net_ring0"}}) {
+        CHECK(port::DeviceFiles{device, ""}.device() == device);
+    }
+}
+
+}  // namespace device_test

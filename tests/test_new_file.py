@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs, pages and previews are new files: what is there stays, and nothing is written through a link (SEED-80)."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.cli.common import run_file
+from evenhand.cli.main import main
+from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.new_file import check_new, write_new
+from evenhand.series import RunStore, read_run
+
+
+def as_run(path: Path) -> None:
+    with RunStore(path, command=["evenhand"]):
+        pass
+
+
+def as_page(path: Path) -> None:
+    write_new(path, b"<html>", where="--html")
+
+
+def as_preview(path: Path) -> None:
+    """Asks before it starts the engine for nothing."""
+    check_new(path, where="--output")
+
+
+WRITERS = pytest.mark.parametrize("write", [as_run, as_page, as_preview])
+
+
+@WRITERS
+def test_what_is_there_is_never_overwritten(write: Callable[[Path], None], tmp_path: Path) -> None:
+    file, link, dangling, loop = (tmp_path / name for name in ("file", "link", "dangling", "loop"))
+    file.write_text("kept")
+    link.symlink_to(file)
+    dangling.symlink_to(tmp_path / "elsewhere")
+    loop.symlink_to(loop)
+    for path in (file, link, dangling, loop, tmp_path):
+        with pytest.raises(RequestError) as refused:
+            write(path)
+        assert refused.value.next_step == "Name another file."
+    assert file.read_text() == "kept"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("write", [as_run, as_page])
+def test_a_file_that_cannot_be_made_is_the_hosts_fault(write: Callable[[Path], None], tmp_path: Path) -> None:
+    with pytest.raises(HostError):
+        write(tmp_path / "no" / "folder")
+
+
+def test_a_run_is_stored_under_any_name(tmp_path: Path) -> None:
+    """Also where it has a meaning in the addresses that SQLite is given."""
+    for name in ("a?mode=memory.evenhand", "b#c.evenhand", "100%41.evenhand", "with space.evenhand"):
+        as_run(tmp_path / name)
+        with sqlite3.connect(f"{(tmp_path / name).as_uri()}?mode=ro", uri=True) as connection:
+            assert connection.execute("SELECT count(*) FROM run").fetchone() == (1,)
+    as_run(tmp_path / "plain.evenhand")
+    assert read_run(tmp_path / "plain.evenhand").finished_at is not None
+
+
+@pytest.mark.parametrize("leftover", ["-journal", "-wal", "-shm"])
+def test_what_sqlite_would_take_for_a_part_of_a_run_is_refused(leftover: str, tmp_path: Path) -> None:
+    """A journal that somebody put there would be rolled back into the new run."""
+    (tmp_path / f"a.evenhand{leftover}").write_text("")
+    with pytest.raises(RequestError, match="taken for a part of the run"):
+        as_run(tmp_path / "a.evenhand")
+    assert not (tmp_path / "a.evenhand").exists()
+
+
+def test_a_page_is_looked_at_before_the_demo_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not after two minutes of trials."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.html").symlink_to(tmp_path / "elsewhere")
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise AssertionError("the demo has begun")
+
+    monkeypatch.setattr("evenhand.cli.demo.reference_demo", fail)
+    monkeypatch.setattr("evenhand.cli.demo.find_engine", lambda engine: engine)
+    assert main(["demo", "--html", "page.html", "--no-run"]) == 2
+    assert main(["demo", "--run", "page.evenhand"]) == 2
+    assert "--html page.html" in capsys.readouterr().err
+
+
+def test_a_run_without_a_name_finds_one_that_is_free_for_its_page_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = run_file("demo", None, False)
+    assert first is not None
+    first.with_suffix(".html").symlink_to(tmp_path / "elsewhere")
+    second = run_file("demo", None, False)
+    assert second is not None
+    assert not os.path.lexists(second.with_suffix(".html"))
+
+
+def test_a_preview_is_a_new_file(tmp_path: Path) -> None:
+    from evenhand.cli.plan import _write
+
+    (tmp_path / "frames.csv").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EvenhandError):
+        _write(b"frames", tmp_path / "frames.csv")
+    assert not (tmp_path / "elsewhere").exists()
+    _write(b"frames", tmp_path / "new.csv")
+    assert (tmp_path / "new.csv").read_bytes() == b"frames"
