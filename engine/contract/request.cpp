@@ -85,6 +85,8 @@ plan::AddressPlan read_plan(ObjectReader r) {
     plan.destination_ports = read_udp_range(udp.object("destination"));
     udp.finish();
     if (r.has("fixed_source")) plan.fixed_source = r.boolean("fixed_source");
+    if (r.has("fixed_source_network")) plan.fixed_source_network = r.boolean("fixed_source_network");
+    if (r.has("common_network")) plan.common_network = r.boolean("common_network");
     r.finish();
     plan::check_plan(plan);
     return plan;

@@ -34,8 +34,10 @@ std::uint64_t NetworkSplit::step(std::uint64_t k) const noexcept {
 
 FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}, direction_{static_cast<std::uint32_t>(direction)} {
-    const std::array<HostRange, address_fields> hosts{plan.sources(direction), plan.side(receiving_side(direction)).hosts};
+    std::array<HostRange, address_fields> hosts{plan.sources(direction), plan.side(receiving_side(direction)).hosts};
     has_networks_ = hosts[0].network.has_value();  // of both sides or of none: check_plan
+    has_common_network_ = plan.common_network;
+    if (has_common_network_) hosts[1].network->mode = Mode::fixed;  // no draw of its own: the source's is added
     for (std::size_t i = 0; i < hosts.size(); ++i) {
         if (!has_networks_) {
             set_field(i, hosts[i].host);
@@ -77,6 +79,7 @@ Flow FlowDraw::draw(std::uint64_t k) const noexcept {
     for (std::size_t i = 0; i < drawn_fields; ++i) values[i] = settle(i, k, words[i]);
     if (has_networks_) {
         for (std::size_t i = 0; i < address_fields; ++i) values[i] = static_cast<std::uint32_t>(splits_[i].value(values[i]) + splits_[i].step(k));
+        if (has_common_network_) values[1] += static_cast<std::uint32_t>(splits_[0].network_part(values[0]));
     }
     return {values[0], values[1], values[2], values[3]};
 }
@@ -88,6 +91,10 @@ void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& 
             for (std::size_t i = 0; i < address_fields; ++i) {
                 const NetworkSplit split = splits_[i];  // a copy, since the stores below could change *this
                 for (auto& number : block.lanes.field[i]) number = static_cast<std::uint32_t>(split.value(number));
+            }
+            if (has_common_network_) {
+                const NetworkSplit split = splits_[0];
+                for (std::size_t j = 0; j < FlowBlock::size; ++j) block.lanes.field[1][j] += static_cast<std::uint32_t>(split.network_part(block.lanes.field[0][j]));
             }
         }
         return;

@@ -49,6 +49,9 @@ class NetworkSplit {
         return first_ + number + network * network_step_;
     }
 
+    /// What a destination's value gets for being in the network that this source is in (SEED-82).
+    [[nodiscard]] std::uint64_t network_part(std::uint64_t value) const noexcept { return ((value >> network_shift_) - (first_ >> network_shift_)) << network_shift_; }
+
     /// What increment and decrement add to the value of frame k. Networks step when all hosts have had their turn.
     [[nodiscard]] std::uint64_t step(std::uint64_t k) const noexcept;
 
@@ -88,6 +91,7 @@ class FlowDraw {
     std::array<Mode, drawn_fields> modes_{};
     std::array<NetworkSplit, address_fields> splits_{};
     bool has_networks_ = false;
+    bool has_common_network_ = false;
     bool all_pseudorandom_ = true;
     PhiloxKey key_;
     std::uint32_t direction_;

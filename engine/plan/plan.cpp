@@ -109,6 +109,12 @@ void check_plan(const AddressPlan& plan) {
     if (plan.left.hosts.network.has_value() != plan.right.hosts.network.has_value()) {
         refuse("one side has networks and the other has not", "plan", "Give both sides networks; the count may be 1 (SEED-35).");
     }
+    if ((plan.common_network || plan.fixed_source_network) && !plan.left.hosts.network) {
+        refuse("the sides have no networks that could be chosen", "plan", "Leave out common_network and fixed_source_network, or give both sides networks.");
+    }
+    if (plan.common_network && (plan.fixed_source || plan.fixed_source_network || plan.left.hosts.networks() != plan.right.hosts.networks())) {
+        refuse("one network number for both addresses needs as many networks on both sides, and no fixed source", "plan.common_network", "Give both sides the same count.");
+    }
     check_owners(plan, plan.left, "plan.left");
     check_owners(plan, plan.right, "plan.right");
     check_ports(plan.source_ports, "plan.udp_ports.source");

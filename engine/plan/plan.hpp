@@ -30,19 +30,19 @@ struct AddressPlan {
     IpVersion version = IpVersion::v4;
     PlanSide left;
     PlanSide right;
-    FieldRange source_ports;       // of both directions (R4814-04)
-    FieldRange destination_ports;  // of both directions
-    bool fixed_source = false;     // every frame comes from the first host of its side; for comparison with RFC 2544 section 12 (SEED-35)
+    FieldRange source_ports;            // of both directions (R4814-04)
+    FieldRange destination_ports;       // of both directions
+    bool fixed_source = false;          // every frame comes from the first host of its side; for comparison with RFC 2544 section 12 (SEED-35)
+    bool fixed_source_network = false;  // only its network is: hosts vary (SEED-83)
+    bool common_network = false;        // one number of the network for both addresses of a frame, that of the source (SEED-82)
 
     [[nodiscard]] const PlanSide& side(Side s) const { return s == Side::left ? left : right; }
 
-    /// Hosts that the frames of a direction come from, and how: `fixed_source` has its way.
+    /// Hosts that the frames of a direction come from, and how: `fixed_source` and `fixed_source_network` have their way.
     [[nodiscard]] HostRange sources(Direction d) const {
         HostRange hosts = side(sending_side(d)).hosts;
-        if (fixed_source) {
-            hosts.host.mode = Mode::fixed;
-            if (hosts.network) hosts.network->mode = Mode::fixed;
-        }
+        if (fixed_source) hosts.host.mode = Mode::fixed;
+        if ((fixed_source || fixed_source_network) && hosts.network) hosts.network->mode = Mode::fixed;
         return hosts;
     }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 1, networks: SEED-30, SEED-31, SEED-32, SEED-33, SEED-35, SEED-43, R2544-13.
+// Station 1, networks: SEED-30, SEED-31, SEED-32, SEED-33, SEED-35, SEED-43, SEED-82, SEED-83, R2544-13.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "chi_square.hpp"
+#include "fault.hpp"
 #include "plan/draw.hpp"
 #include "plans.hpp"
 
@@ -182,6 +183,68 @@ TEST_CASE("increment and decrement visit every address once a round, hosts first
             CHECK(values.size() == 15);
         }
     }
+}
+
+TEST_CASE("the source's network alone is fixed, in both directions (SEED-83)") {
+    for (auto p : {tests::nets_v4(8, 50), tests::nets_v6(8, 50)}) {
+        p.fixed_source_network = true;
+        for (const auto direction : {Direction::forward, Direction::reverse}) {
+            std::vector<std::uint64_t> hosts(50);
+            std::vector<std::uint64_t> networks(8);
+            constexpr std::uint64_t frames = 32UL * 3000;
+            draw_pairs(p, direction, 2, frames, [&](const Pair& pair) {
+                REQUIRE(pair.source.network == 0);
+                ++hosts.at(pair.source.host);
+                ++networks.at(pair.destination.network);
+            });
+            CHECK(is_even(hosts, frames));
+            CHECK(is_even(networks, frames));
+        }
+    }
+}
+
+TEST_CASE("one network number for both addresses, everything else drawn (SEED-82)") {
+    for (auto p : {tests::nets_v4(8, 50), tests::nets_v6(8, 50)}) {
+        for (const auto mode : {Mode::pseudorandom, Mode::increment}) {
+            p.common_network = true;
+            p.left.hosts.network->mode = p.right.hosts.network->mode = mode;
+            for (const auto direction : {Direction::forward, Direction::reverse}) {
+                std::vector<std::uint64_t> networks(8);
+                std::vector<std::uint64_t> pairs(2500);
+                std::uint32_t k = 0;
+                constexpr std::uint64_t frames = 32UL * 3000;
+                draw_pairs(p, direction, 2, frames, [&](const Pair& pair) {
+                    REQUIRE(pair.source.network == pair.destination.network);
+                    if (mode == Mode::increment) REQUIRE(pair.source.network == k++ % 8);
+                    ++networks.at(pair.source.network);
+                    ++pairs.at(pair.source.host * 50 + pair.destination.host);
+                });
+                if (mode == Mode::pseudorandom) CHECK(is_even(networks, frames));
+                CHECK(is_even(pairs, frames));
+                const FlowDraw draw{p, direction, 2};
+                FlowBlock block;
+                draw.draw_block(64, 3, block);
+                for (std::size_t j = 0; j < FlowBlock::size; ++j) CHECK(draw.draw(64 + 3 * j).destination == block.destination(j));
+            }
+        }
+    }
+}
+
+TEST_CASE("choices about networks are refused where there are none, or where they contradict each other") {
+    auto flat = tests::gateway_v4();
+    flat.common_network = true;
+    CHECK_THROWS_AS(plan::check_plan(flat), Fault);
+    flat.common_network = false;
+    flat.fixed_source_network = true;
+    CHECK_THROWS_AS(plan::check_plan(flat), Fault);
+    auto nets = tests::nets_v4(8, 50);
+    nets.common_network = true;
+    CHECK_NOTHROW(plan::check_plan(nets));
+    nets.fixed_source = true;
+    CHECK_THROWS_AS(plan::check_plan(nets), Fault);
+    nets.fixed_source = false;
+    nets.right.hosts.network->count = 7;
+    CHECK_THROWS_AS(plan::check_plan(nets), Fault);
 }
 
 TEST_CASE("modes of networks and hosts are chosen apart (SEED-35)") {

@@ -156,3 +156,58 @@ def test_frames_have_the_macs_of_their_hosts(evenhand: Run) -> None:
 
 def test_a_wrong_direction_is_refused(evenhand: Run) -> None:
     assert evenhand("plan", "frames", "gateway-v4", "--direction", "up").code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "source", "destination"),
+    [
+        ((), (1024, 65535, "pseudorandom"), (1, 49151, "pseudorandom")),
+        (("--source-ports", "fixed", "--destination-ports", "fixed"), (49184, 49184, "fixed"), (7, 7, "fixed")),
+        (("--source-ports", "0xC020"), (49184, 49184, "fixed"), (1, 49151, "pseudorandom")),
+        (("--destination-ports", "4000-4999"), (1024, 65535, "pseudorandom"), (4000, 4999, "pseudorandom")),
+    ],
+)
+@pytest.mark.parametrize("plan", ["gateway-v4", "nets-v6-gateway"])
+def test_ports_are_a_range_one_or_those_of_rfc_2544(
+    evenhand: Run, plan: str, options: tuple[str, ...], source: tuple[int, int, str], destination: tuple[int, int, str]
+) -> None:
+    """SEED-46, R2544-31, R4814-02: pseudorandom unless switched off; 0xC020 to 7 is what RFC 2544 has."""
+    ports = evenhand("plan", "show", plan, *options, "--json").json["udp_ports"]
+    assert [tuple(ports[role][key] for key in ("first", "last", "mode")) for role in ("source", "destination")] == [source, destination]
+    shown = evenhand("plan", "show", plan, *options).out
+    for first, last, mode in (source, destination):
+        assert (f"{first} (fixed)" if mode == "fixed" else f"{first}-{last}") in shown
+
+
+@pytest.mark.parametrize("text", ["0", "0-7", "7-1", "65536", "any", "", "1-2-3", "0x", "-7"])
+def test_what_is_no_range_of_ports_is_refused(evenhand: Run, text: str) -> None:
+    ended = evenhand("plan", "show", "gateway-v4", f"--source-ports={text}")
+    assert ended.code == 2
+    assert "--source-ports" in ended.err
+
+
+def test_the_reading_of_r_can_be_chosen(evenhand: Run) -> None:
+    """SEED-82, SEED-83: one number for both addresses, or one each; and the source's network alone fixed."""
+    pairs = {}
+    for option in ("--common-network", "--fixed-source-network", "--fixed-source"):
+        document = evenhand("plan", "show", "nets-v6-gateway", "--hosts", "10", "--networks", "8", option, "--json").json
+        pairs[option] = document["pairs"]
+        assert document["traffic"][option.removeprefix("--").replace("-", "_")] is True
+    assert pairs == {"--common-network": 10 * 10 * 8, "--fixed-source-network": 10 * 80, "--fixed-source": 80}
+    assert "one network number for both addresses" in evenhand("plan", "show", "nets-v4-gateway", "--common-network").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("gateway-v4", "--common-network"), "has one network"),
+        (("direct-v6", "--fixed-source-network"), "has one network"),
+        (("nets-v4-gateway", "--common-network", "--networks", "4,5"), "4 networks on the left and 5 on the right"),
+        (("nets-v4-gateway", "--common-network", "--fixed-source"), "the destination would be fixed as well"),
+    ],
+)
+def test_choices_that_a_plan_cannot_have_are_refused(evenhand: Run, arguments: tuple[str, ...], words: str) -> None:
+    """SEED-82, SEED-83."""
+    ended = evenhand("plan", "show", *arguments)
+    assert ended.code == 2
+    assert words in " ".join(ended.err.split())

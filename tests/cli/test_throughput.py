@@ -226,3 +226,40 @@ def test_every_verb_states_what_was_sent(
     learnt = evenhand("learn", testbed, "--plan", plan, "--hosts", "1")
     assert plan in learnt.out
     assert "02:00:00:00:00:01" in learnt.out
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_fixed_ports_are_asked_for_and_told(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str) -> None:
+    """SEED-46, SEED-49, R2544-31: in the request of the engine, in the result, in the run file."""
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    options = ("--plan", plan, "--source-ports", "fixed", "--destination-ports", "7")
+    ended = evenhand("throughput", testbed, *QUICK, *options, "--run", run)
+    assert "source 49184 (fixed), destination 7 (fixed)" in ended.out
+    (search,) = read_run(run).searches
+    assert search.plan["udp_ports"]["source"] == {"first": 49184, "last": 49184, "mode": "fixed"}
+    assert search.setup["traffic"]["udp_ports"]["destination"] == {"first": 7, "last": 7, "mode": "fixed"}
+
+
+def test_a_result_tells_the_facts_of_the_dut_and_names_those_that_are_missing(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
+    """SEED-81, SEED-84, RSS-02, RSS-05: written by the user, recorded, judged by nobody (SEED-07)."""
+    engine_playing("simulated-640000")
+    told = '[dut.facts]\nsystem = "OpenBSD 7.6"\nflow_hash = "sd/sd, symmetric"\npolicing = "pf, 100,000 states"\n'
+    plain = evenhand("throughput", testbed, *QUICK, "--no-run")
+    assert "Not told of the DUT ([dut.facts] in the testbed file): system, kernel, cpu model, sockets, cores, clock, turbo" in plain.out
+    testbed.write_text(TESTBED + told)
+    run = tmp_path / "a.evenhand"
+    shown = evenhand("throughput", testbed, *QUICK, "--run", run).out
+    assert "DUT, as the testbed file has it: system: OpenBSD 7.6; flow hash: sd/sd, symmetric; policing: pf, 100,000 states." in shown
+    assert "Not told of the DUT ([dut.facts] in the testbed file): kernel, cpu model" in shown
+    stored = read_run(run).searches[0].setup["testbed"]["dut"]["facts"]
+    assert (stored["policing"], stored["flow_hash"]) == ("pf, 100,000 states", "sd/sd, symmetric")
+    document = evenhand("throughput", testbed, *QUICK, "--no-run", "--json").json
+    assert document["dut_facts"]["system"] == "OpenBSD 7.6"
+    assert document["dut_facts"]["kernel"] is None
+    testbed.write_text(TESTBED + told.replace("policing", "policer"))
+    refused = evenhand("throughput", testbed, *QUICK, "--no-run")
+    assert refused.code == 2
+    assert "Did you mean 'policing'?" in refused.err

@@ -13,7 +13,16 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
 from evenhand.errors import HostError
-from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, make_plan
+from evenhand.plan import (
+    CLASSIC_DESTINATION_PORT,
+    CLASSIC_SOURCE_PORT,
+    RFC4814_DESTINATION_PORTS,
+    RFC4814_SOURCE_PORTS,
+    TOPOLOGIES,
+    AddressPlan,
+    Direction,
+    make_plan,
+)
 from evenhand.trial import EngineSession, find_engine
 
 pytestmark = pytest.mark.wire
@@ -99,3 +108,63 @@ def test_modes_for_comparison_runs_make_the_stated_sequences(engine: EngineSessi
         return
     turns = [k if host_mode == "fixed" else k // 3 for k in range(60)]
     assert networks == [{"fixed": 0, "increment": t % 4, "decrement": 3 - t % 4}[network_mode] for t in turns]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("name", ["nets_v4_multi_host", "nets_v4_gateway", "nets_v6_gateway", "nets_v6_direct", "classic_v4"])
+def test_one_network_number_for_both_addresses_can_be_chosen(engine: EngineSession, name: str, direction: Direction) -> None:
+    """SEED-82: with it the third octets (the fourth groups) are equal in every frame; without it they are drawn independently."""
+    equal = {}
+    for is_common in (False, True):
+        plan = make_plan(name, networks=16, common_network=is_common)
+        source, destination = plan.hosts_of(direction)
+        places = [
+            (source.find(ipaddress.ip_address(f["source"])), destination.find(ipaddress.ip_address(f["destination"])))
+            for f in frames_of(engine, plan, direction, 2000)
+        ]
+        networks = [(s[1], d[1]) for s, d in places if s is not None and d is not None]
+        assert len(networks) == 2000
+        assert {number for pair in networks for number in pair} == set(range(16))
+        equal[is_common] = sum(s == d for s, d in networks)
+        if plan.left.hosts.count > 1:
+            hosts = [(s[0], d[0]) for s, d in places if s is not None and d is not None]
+            assert sum(s == d for s, d in hosts) < 100, "hosts stay independent of each other"
+    assert equal[True] == 2000
+    assert 60 < equal[False] < 200
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("name", ["nets_v4_multi_host", "nets_v4_gateway", "nets_v6_gateway", "nets_v6_direct"])
+def test_the_source_network_alone_can_be_fixed(engine: EngineSession, name: str, direction: Direction) -> None:
+    """SEED-83, R2544-13: random destination networks, the source's network fixed, its hosts varying; each direction."""
+    plan = make_plan(name, 50, networks=8, fixed_source_network=True)
+    source, destination = plan.hosts_of(direction)
+    frames = frames_of(engine, plan, direction, 2000)
+    sources = [source.find(ipaddress.ip_address(f["source"])) for f in frames]
+    destinations = [destination.find(ipaddress.ip_address(f["destination"])) for f in frames]
+    assert {place[1] for place in sources if place} == {0}
+    assert {place[0] for place in sources if place} == set(range(50))
+    assert {place[1] for place in destinations if place} == set(range(8))
+    assert None not in sources + destinations
+
+
+@pytest.mark.parametrize("name", ["gateway_v4", "gateway_v6"])
+@pytest.mark.parametrize("is_source_fixed", [False, True])
+@pytest.mark.parametrize("is_destination_fixed", [False, True])
+def test_ports_are_drawn_or_fixed_whatever_the_addresses_do(
+    engine: EngineSession, name: str, is_source_fixed: bool, is_destination_fixed: bool
+) -> None:
+    """SEED-46, R2544-31, R4814-02, R4814-03: the four combinations, in both directions alike; fixed are 0xC020 and 7."""
+    plan = make_plan(
+        name,
+        source_ports=CLASSIC_SOURCE_PORT if is_source_fixed else RFC4814_SOURCE_PORTS,
+        destination_ports=CLASSIC_DESTINATION_PORT if is_destination_fixed else RFC4814_DESTINATION_PORTS,
+    )
+    for direction in DIRECTIONS:
+        frames = frames_of(engine, plan, direction, 500)
+        assert len({f["source"] for f in frames}) > 400
+        sources, destinations = {f["source_port"] for f in frames}, {f["destination_port"] for f in frames}
+        assert sources == {0xC020} if is_source_fixed else len(sources) > 400
+        assert destinations == {7} if is_destination_fixed else len(destinations) > 400
+        assert min(sources) >= 1024
+        assert max(destinations) <= 49151

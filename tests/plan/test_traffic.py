@@ -40,6 +40,13 @@ CASES: dict[str, tuple[AddressPlan, str]] = {
     "fixed hosts in networks": (
         make_plan("nets_v4_multi_host", 5, networks=7, host_mode="fixed"), "7 x 7 addresses in 7 x 7 networks",
     ),
+    "one number": (
+        make_plan("nets_v6_gateway", 3, networks=4, common_network=True),
+        "12 x 12 addresses in 4 x 4 networks (one network number for both addresses; 36 pairs)",
+    ),
+    "fixed source network": (
+        make_plan("nets_v4_gateway", 3, networks=4, fixed_source_network=True), "3 source x 12 destination addresses in 1 x 4 networks",
+    ),
     "in order": (make_plan("gateway_v6", 12, host_mode="increment"), "12 x 12 addresses (hosts increment; 12 pairs)"),
     "in order, networks drawn": (
         make_plan("nets_v4_gateway", 3, networks=2, host_mode="decrement"),

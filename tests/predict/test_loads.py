@@ -13,9 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import PlanError
-from evenhand.plan import TOPOLOGIES, AddressPlan, UdpRange, gateway_v4, gateway_v6, make_plan
+from evenhand.plan import (
+    CLASSIC_DESTINATION_PORT,
+    CLASSIC_SOURCE_PORT,
+    TOPOLOGIES,
+    AddressPlan,
+    UdpRange,
+    gateway_v4,
+    gateway_v6,
+    make_plan,
+)
 from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
-from evenhand.predict import BOTH_DIRECTIONS, DeviceModel, loads, predict
+from evenhand.predict import BOTH_DIRECTIONS, DeviceModel, element_of, loads, predict
 from evenhand.predict.loads import walsh_hadamard
 from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
@@ -193,3 +202,28 @@ def test_the_transform_twice_is_the_array_times_its_length(values: list[int]) ->
     """In both dtypes that a prediction uses."""
     for dtype in (np.int64, object):
         assert walsh_hadamard(walsh_hadamard(np.array(values, dtype=dtype))).tolist() == [len(values) * value for value in values]
+
+
+@pytest.mark.parametrize("name", ["nets_v4_gateway", "nets_v6_gateway", "classic_v4"])
+@pytest.mark.parametrize("is_symmetric", [False, True])
+def test_one_network_number_for_both_addresses_is_counted_as_it_occurs(name: str, is_symmetric: bool) -> None:
+    """SEED-82: every source and destination host in every network, and never two networks."""
+    hosts = 1 if name == "classic_v4" else 3
+    plan = make_plan(name, hosts, networks=5, common_network=True)
+    model = DeviceModel(elements=7, symmetric=is_symmetric)
+    for direction in BOTH_DIRECTIONS:
+        source, destination = plan.hosts_of(direction)
+        wanted = [0] * model.elements
+        for network in range(5):
+            for s in range(hosts):
+                for d in range(hosts):
+                    wanted[element_of(model, source.address(s, network), destination.address(d, network))] += 1
+        assert predict(plan, model, (direction,)).counts[direction] == tuple(wanted)
+        assert plan.pairs_of(direction) == sum(wanted)
+
+
+def test_ports_that_are_fixed_give_a_hash_of_ports_nothing_to_work_with() -> None:
+    """SEED-46, R2544-31: with one pair and RFC 2544's two ports every frame of a direction is one flow."""
+    plan = make_plan("gateway_v4", 1, source_ports=CLASSIC_SOURCE_PORT, destination_ports=CLASSIC_DESTINATION_PORT)
+    assert predict(plan, DeviceModel(hash_type="type2")).busy_elements <= 2
+    assert predict(make_plan("gateway_v4", 1), DeviceModel(hash_type="type2")).busy_elements == 16

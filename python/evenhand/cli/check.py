@@ -18,7 +18,10 @@ from evenhand.cli.ceiling import CeilingGoal, measure_ceiling, read_ceiling_goal
 from evenhand.cli.common import (
     DEFAULT_MODE,
     DEFAULT_SEED,
+    CommonNetworkOption,
+    DestinationPortsOption,
     EngineOption,
+    FixedSourceNetworkOption,
     FixedSourceOption,
     FrameSizeOption,
     HostModeOption,
@@ -29,6 +32,7 @@ from evenhand.cli.common import (
     OneWayOption,
     PlanOption,
     SeedOption,
+    SourcePortsOption,
     choose_frame_size,
     err,
     out,
@@ -105,6 +109,10 @@ def check(
     host_mode: HostModeOption = DEFAULT_MODE,
     network_mode: NetworkModeOption = DEFAULT_MODE,
     fixed_source: FixedSourceOption = False,
+    fixed_source_network: FixedSourceNetworkOption = False,
+    common_network: CommonNetworkOption = False,
+    source_ports: SourcePortsOption = None,
+    destination_ports: DestinationPortsOption = None,
     frame_size: FrameSizeOption = None,
     one_way: OneWayOption = False,
     maximum_rate: Annotated[
@@ -131,7 +139,11 @@ def check(
     """
     required = require or []
     _check_options(testbed, ports_only=ports_only, required=required)
-    address_plan = read_plan(plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
+    address_plan = read_plan(
+        plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
+        fixed_source_network=fixed_source_network, common_network=common_network, source_ports=source_ports,
+        destination_ports=destination_ports,
+    )  # fmt: skip
     size, note = choose_frame_size(address_plan, frame_size)
     watch_s = parse_duration(watch_time, where="--watch")
     if watch_s > MOST_WATCH_S:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,20 @@ import typer
 from rich.console import Console
 
 from evenhand.errors import EvenhandError, RequestError
-from evenhand.plan import TOPOLOGIES, AddressPlan, Counts, Mode, make_plan, plan_title, plan_warnings
+from evenhand.plan import (
+    CLASSIC_DESTINATION_PORT,
+    CLASSIC_SOURCE_PORT,
+    RFC4814_DESTINATION_PORTS,
+    RFC4814_SOURCE_PORTS,
+    TOPOLOGIES,
+    AddressPlan,
+    Counts,
+    Mode,
+    UdpRange,
+    make_plan,
+    plan_title,
+    plan_warnings,
+)
 from evenhand.report import measured_report
 from evenhand.series import RunStore, StorageError
 from evenhand.units import format_count, parse_size
@@ -27,6 +41,7 @@ MAX_FRAME_SIZE = 1518
 DEFAULT_FRAME_SIZE = "64"
 DEFAULT_SEED = 1
 MAX_SEED = 2**64 - 1
+MAX_PORT = 65535
 MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]
 
@@ -45,6 +60,24 @@ HostModeOption = Annotated[
 NetworkModeOption = Annotated[str, typer.Option("--network-mode", metavar="MODE", help="The same for the network of a frame.")]
 FixedSourceOption = Annotated[
     bool, typer.Option("--fixed-source", help="All frames come from the first host of their side: RFC 2544 draws destinations only.")
+]
+FixedSourceNetworkOption = Annotated[
+    bool, typer.Option("--fixed-source-network", help="All frames come from the first network of their side, from any host of it.")
+]
+CommonNetworkOption = Annotated[
+    bool, typer.Option("--common-network", help="One R for both: the destination's network has the number of the source's.")
+]
+SourcePortsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--source-ports",
+        metavar="N-M|N|fixed",
+        help="UDP ports, drawn from a range, or one; fixed is RFC 2544's 49184. Default: 1024-65535.",
+    ),
+]
+DestinationPortsOption = Annotated[
+    str | None,
+    typer.Option("--destination-ports", metavar="N-M|N|fixed", help="The same; fixed is RFC 2544's 7. Default: 1-49151."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Same seed, same frames.")]
 FrameSizeOption = Annotated[
@@ -104,6 +137,10 @@ def read_plan(
     host_mode: str = DEFAULT_MODE,
     network_mode: str = DEFAULT_MODE,
     fixed_source: bool = False,
+    fixed_source_network: bool = False,
+    common_network: bool = False,
+    source_ports: str | None = None,
+    destination_ports: str | None = None,
 ) -> AddressPlan:
     """The named plan with the options that shape it. PlanError or RequestError if there is none."""
     return make_plan(
@@ -113,6 +150,10 @@ def read_plan(
         host_mode=parse_mode(host_mode, where="--host-mode"),
         network_mode=parse_mode(network_mode, where="--network-mode"),
         fixed_source=fixed_source,
+        fixed_source_network=fixed_source_network,
+        common_network=common_network,
+        source_ports=parse_ports(source_ports, RFC4814_SOURCE_PORTS, CLASSIC_SOURCE_PORT, where="--source-ports"),
+        destination_ports=parse_ports(destination_ports, RFC4814_DESTINATION_PORTS, CLASSIC_DESTINATION_PORT, where="--destination-ports"),
     )
 
 
@@ -134,6 +175,22 @@ def parse_counts(text: str | None, *, where: str) -> Counts:
         )
     numbers = [int(part) for part in parts]
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where: str) -> UdpRange:
+    """`1024-65535`, `7`, or `fixed` for the port of RFC 2544; numbers may be hexadecimal (0xC020)."""
+    if text is None:
+        return default
+    if text == "fixed":
+        return classic
+    found = re.fullmatch(r"(0x[0-9a-fA-F]+|\d+)(?:-(0x[0-9a-fA-F]+|\d+))?", text.strip())
+    first, last = (0, 0) if found is None else (int(found[1], 0), int(found[2] or found[1], 0))
+    if not 1 <= first <= last <= MAX_PORT:
+        raise RequestError(
+            f"{text!r} is no range of UDP ports", where=where,
+            next_step=f"Write a range like {default.first}-{default.last}, one port of 1 to {MAX_PORT}, or fixed.",
+        )  # fmt: skip
+    return UdpRange(first=first, last=last, mode="fixed" if first == last else "pseudorandom")
 
 
 def parse_mode(text: str, *, where: str) -> Mode:

@@ -18,7 +18,10 @@ from rich.table import Table
 from evenhand.cli.common import (
     DEFAULT_MODE,
     DEFAULT_SEED,
+    CommonNetworkOption,
+    DestinationPortsOption,
     EngineOption,
+    FixedSourceNetworkOption,
     FixedSourceOption,
     FrameSizeOption,
     HostModeOption,
@@ -28,6 +31,7 @@ from evenhand.cli.common import (
     NetworkModeOption,
     NetworksOption,
     SeedOption,
+    SourcePortsOption,
     choose_frame_size,
     err,
     out,
@@ -63,10 +67,18 @@ def show(
     host_mode: HostModeOption = DEFAULT_MODE,
     network_mode: NetworkModeOption = DEFAULT_MODE,
     fixed_source: FixedSourceOption = False,
+    fixed_source_network: FixedSourceNetworkOption = False,
+    common_network: CommonNetworkOption = False,
+    source_ports: SourcePortsOption = None,
+    destination_ports: DestinationPortsOption = None,
     json_output: JsonOption = False,
 ) -> None:
     """Show addresses, routes and ports of a plan."""
-    plan = read_plan(name, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
+    plan = read_plan(
+        name, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
+        fixed_source_network=fixed_source_network, common_network=common_network, source_ports=source_ports,
+        destination_ports=destination_ports,
+    )  # fmt: skip
     warn_about(plan)
     if json_output:
         write_json(describe_plan(plan))
@@ -115,6 +127,10 @@ def frames(
     host_mode: HostModeOption = DEFAULT_MODE,
     network_mode: NetworkModeOption = DEFAULT_MODE,
     fixed_source: FixedSourceOption = False,
+    fixed_source_network: FixedSourceNetworkOption = False,
+    common_network: CommonNetworkOption = False,
+    source_ports: SourcePortsOption = None,
+    destination_ports: DestinationPortsOption = None,
     host_macs: HostMacsOption = HostMacSet.PORT,
     frame_size: FrameSizeOption = None,
     frame_format: Annotated[FrameFormat, typer.Option("--format", help="table, csv, jsonl or pcap.")] = FrameFormat.TABLE,
@@ -127,7 +143,11 @@ def frames(
         raise RequestError(f"{direction!r} is no direction", where="--direction", next_step="Use forward or reverse.")
     if frame_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
         raise RequestError("a pcap file is no text for a terminal", where="--format pcap", next_step="Add --output FILE.")
-    plan = read_plan(name, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
+    plan = read_plan(
+        name, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
+        fixed_source_network=fixed_source_network, common_network=common_network, source_ports=source_ports,
+        destination_ports=destination_ports,
+    )  # fmt: skip
     check_host_macs(host_macs, plan)
     size, note = choose_frame_size(plan, frame_size)
     if note is not None:

@@ -5,12 +5,27 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import FixedSourceOption, HostsOption, JsonOption, NameArgument, NetworksOption, err, out, read_plan, write_json
+from evenhand.cli.common import (
+    CommonNetworkOption,
+    DestinationPortsOption,
+    FixedSourceNetworkOption,
+    FixedSourceOption,
+    HostsOption,
+    JsonOption,
+    NameArgument,
+    NetworksOption,
+    SourcePortsOption,
+    err,
+    out,
+    read_plan,
+    write_json,
+)
 from evenhand.errors import RequestError
 from evenhand.plan import Direction, Traffic
 from evenhand.predict import (
@@ -61,6 +76,10 @@ def predict(
     hosts: HostsOption = None,
     networks: NetworksOption = None,
     fixed_source: FixedSourceOption = False,
+    fixed_source_network: FixedSourceNetworkOption = False,
+    common_network: CommonNetworkOption = False,
+    source_ports: SourcePortsOption = None,
+    destination_ports: DestinationPortsOption = None,
     queues: Annotated[
         int | None,
         typer.Option(
@@ -97,8 +116,11 @@ def predict(
     json_output: JsonOption = False,
 ) -> None:
     """Predict how evenly a device that hashes will share the load of a plan. Exact, sends nothing, needs no engine."""
-    address_plan = read_plan(name, hosts, networks, fixed_source=fixed_source)
-    whole_plan = read_plan(name, None, networks, fixed_source=fixed_source)
+    read = partial(
+        read_plan, name, networks=networks, fixed_source=fixed_source, fixed_source_network=fixed_source_network,
+        common_network=common_network, source_ports=source_ports, destination_ports=destination_ports,
+    )  # fmt: skip
+    address_plan, whole_plan = read(hosts=hosts), read(hosts=None)
     model = read_model(queues, hash_type, symmetric=symmetric, key=key, table_size=table_size, table=table, rate=rate)
     if picture is not None:
         check_picture_name(picture)

@@ -38,6 +38,11 @@ class Setup:
     lab: LinuxLab | None = None
     router: ReferenceRouter | None = None
 
+    @property
+    def dut_facts(self) -> dict[str, str | None] | None:
+        """What the testbed file tells of the DUT, and None for what it does not; None for a DUT of our own."""
+        return None if self.lab or self.router else self.testbed.dut.facts.model_dump()
+
     def engine_command(self, engine: Path | None) -> list[str]:
         """HostError if there is no engine."""
         path = find_engine(engine)
@@ -180,7 +185,7 @@ def open_tester(
         profile = Profile(
             plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
             theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size), host_macs=host_macs,
-            macs=_macs_of(opened, resolved),
+            macs=_macs_of(opened, resolved), dut=setup.dut_facts,
         )  # fmt: skip
         yield OpenTester(session=session, profile=profile, opened=opened, resolved=resolved, unresolved=unresolved)
 

@@ -14,7 +14,10 @@ import typer
 from evenhand.cli.common import (
     DEFAULT_MODE,
     DEFAULT_SEED,
+    CommonNetworkOption,
+    DestinationPortsOption,
     EngineOption,
+    FixedSourceNetworkOption,
     FixedSourceOption,
     FrameSizeOption,
     HostModeOption,
@@ -29,6 +32,7 @@ from evenhand.cli.common import (
     PlanOption,
     RunOption,
     SeedOption,
+    SourcePortsOption,
     TestbedArgument,
     choose_frame_size,
     err,
@@ -86,6 +90,10 @@ def throughput(
     host_mode: HostModeOption = DEFAULT_MODE,
     network_mode: NetworkModeOption = DEFAULT_MODE,
     fixed_source: FixedSourceOption = False,
+    fixed_source_network: FixedSourceNetworkOption = False,
+    common_network: CommonNetworkOption = False,
+    source_ports: SourcePortsOption = None,
+    destination_ports: DestinationPortsOption = None,
     frame_size: FrameSizeOption = None,
     maximum_rate: Annotated[
         str | None, typer.Option("--maximum-rate", metavar="RATE", help="Per direction; default: the line rate. It is tried first.")
@@ -126,7 +134,11 @@ def throughput(
     json_output: JsonOption = False,
 ) -> None:
     """Find the throughput by binary search (RFC 2544 section 26.1); loads are per direction."""
-    address_plan = read_plan(plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
+    address_plan = read_plan(
+        plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
+        fixed_source_network=fixed_source_network, common_network=common_network, source_ports=source_ports,
+        destination_ports=destination_ports,
+    )  # fmt: skip
     warn_about(address_plan)
     check_host_macs(host_macs, address_plan)
     check_options(address_plan, first=single_pair_first, after=after)

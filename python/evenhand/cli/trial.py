@@ -12,7 +12,10 @@ import typer
 from evenhand.cli.common import (
     DEFAULT_MODE,
     DEFAULT_SEED,
+    CommonNetworkOption,
+    DestinationPortsOption,
     EngineOption,
+    FixedSourceNetworkOption,
     FixedSourceOption,
     FrameSizeOption,
     HostModeOption,
@@ -25,6 +28,7 @@ from evenhand.cli.common import (
     OneWayOption,
     PlanOption,
     SeedOption,
+    SourcePortsOption,
     TestbedArgument,
     choose_frame_size,
     err,
@@ -75,6 +79,10 @@ def trial(
     host_mode: HostModeOption = DEFAULT_MODE,
     network_mode: NetworkModeOption = DEFAULT_MODE,
     fixed_source: FixedSourceOption = False,
+    fixed_source_network: FixedSourceNetworkOption = False,
+    common_network: CommonNetworkOption = False,
+    source_ports: SourcePortsOption = None,
+    destination_ports: DestinationPortsOption = None,
     frame_size: FrameSizeOption = None,
     loss_ratio: LossRatioOption = "0",
     one_way: OneWayOption = False,
@@ -99,7 +107,11 @@ def trial(
     json_output: JsonOption = False,
 ) -> None:
     """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code 0."""
-    address_plan = read_plan(plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source)
+    address_plan = read_plan(
+        plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
+        fixed_source_network=fixed_source_network, common_network=common_network, source_ports=source_ports,
+        destination_ports=destination_ports,
+    )  # fmt: skip
     warn_about(address_plan)
     check_host_macs(host_macs, address_plan)
     size, note = choose_frame_size(address_plan, frame_size)

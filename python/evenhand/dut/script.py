@@ -162,7 +162,7 @@ def policing_step(*, do: tuple[str, ...] = (), notes: tuple[str, ...]) -> Step:
         part="policing",
         purpose="What may police this traffic: thousands of flows look like an attack.",
         do=do,
-        notes=(*notes, "What is on belongs into the report (dut.policing in the testbed file): it is measured too."),
+        notes=(*notes, "What is on belongs into the report (policing in [dut.facts] of the testbed file): it is measured too."),
     )
 
 

@@ -5,13 +5,24 @@ from evenhand.plan.describe import describe_plan
 from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, HostMacs, PlanSide, SideName, plan_title
 from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
-from evenhand.plan.topology import Counts, Topology
+from evenhand.plan.topology import (
+    CLASSIC_DESTINATION_PORT,
+    CLASSIC_SOURCE_PORT,
+    RFC4814_DESTINATION_PORTS,
+    RFC4814_SOURCE_PORTS,
+    Counts,
+    Topology,
+)
 from evenhand.plan.traffic import PortMacs, Traffic, show_ports
 from evenhand.plan.validate import check_plan
 from evenhand.plan.warnings import plan_warnings
 
 __all__ = [
     "BENCHMARKING_BLOCK",
+    "CLASSIC_DESTINATION_PORT",
+    "CLASSIC_SOURCE_PORT",
+    "RFC4814_DESTINATION_PORTS",
+    "RFC4814_SOURCE_PORTS",
     "TOPOLOGIES",
     "Address",
     "AddressPlan",

@@ -17,6 +17,8 @@ def describe_plan(plan: AddressPlan) -> dict[str, Any]:
         "is_derived": plan.is_derived,
         "is_direct": plan.is_direct,
         "fixed_source": plan.fixed_source,
+        "fixed_source_network": plan.fixed_source_network,
+        "common_network": plan.common_network,
         "pairs": plan.pairs,
         "smallest_frame_size": plan.smallest_frame_size,
         "traffic": Traffic(plan=plan).to_document(),

@@ -73,6 +73,10 @@ class AddressPlan:
     destination_ports: UdpRange
     fixed_source: bool = False
     """Every frame comes from the first host of its side, as in RFC 2544 section 12; for comparison runs (SEED-35)."""
+    fixed_source_network: bool = False
+    """Every frame comes from the first network of its side, and from any host of it (SEED-83)."""
+    common_network: bool = False
+    """One R for both addresses of a frame: the destination is in the network of the source's number (SEED-82). Else two are drawn."""
 
     @property
     def title(self) -> str:
@@ -105,11 +109,18 @@ class AddressPlan:
     def hosts_of(self, direction: Direction) -> tuple[HostRange, HostRange]:
         """Source and destination hosts of a direction, as they occur there."""
         source, destination = (self.left, self.right) if direction == "forward" else (self.right, self.left)
-        return source.hosts.fixed() if self.fixed_source else source.hosts, destination.hosts
+        hosts = source.hosts
+        if self.fixed_source:
+            hosts = hosts.fixed()
+        elif self.fixed_source_network:
+            hosts = hosts.fixed_network()
+        return hosts, destination.hosts
 
     def pairs_of(self, direction: Direction) -> int:
-        """Address pairs that occur: source x destination, unless both go step by step (SEED-41)."""
+        """Address pairs that occur: source x destination, unless both go step by step (SEED-41) or have one network (SEED-82)."""
         source, destination = self.hosts_of(direction)
+        if self.common_network:
+            destination = destination.fixed_network()
         return source.drawn * destination.drawn * math.lcm(source.steps, destination.steps)
 
     @property
@@ -150,5 +161,5 @@ class AddressPlan:
             "left": side(self.left),
             "right": side(self.right),
             "udp_ports": {"source": udp(self.source_ports), "destination": udp(self.destination_ports)},
-            **({"fixed_source": True} if self.fixed_source else {}),
+            **{name: True for name in ("fixed_source", "fixed_source_network", "common_network") if getattr(self, name)},
         }

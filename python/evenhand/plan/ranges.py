@@ -105,7 +105,11 @@ class HostRange:
 
     def fixed(self) -> HostRange:
         """The range of which only the first host occurs."""
-        return replace(self, mode="fixed", networks=None if self.networks is None else replace(self.networks, mode="fixed"))
+        return replace(self.fixed_network(), mode="fixed")
+
+    def fixed_network(self) -> HostRange:
+        """The range of which only the first network occurs."""
+        return replace(self, networks=None if self.networks is None else replace(self.networks, mode="fixed"))
 
     def address(self, host_index: int, network: int = 0) -> Address:
         """Address of this host in this network, both counted from 0; IndexError outside the range."""

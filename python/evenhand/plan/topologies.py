@@ -152,6 +152,8 @@ def make_plan(
     host_mode: Mode = "pseudorandom",
     network_mode: Mode = "pseudorandom",
     fixed_source: bool = False,
+    fixed_source_network: bool = False,
+    common_network: bool = False,
     source_ports: UdpRange = RFC4814_SOURCE_PORTS,
     destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
 ) -> AddressPlan:
@@ -163,5 +165,6 @@ def make_plan(
         raise PlanError(f"there is no plan {name!r}", next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(titles)}.")
     return topology(
         hosts, networks=networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
+        fixed_source_network=fixed_source_network, common_network=common_network,
         source_ports=source_ports, destination_ports=destination_ports,
     )  # fmt: skip

@@ -15,6 +15,9 @@ from evenhand.plan.validate import check_plan
 Counts = int | tuple[int, int] | None
 """Of both sides, or of left and right; None for the maximum."""
 
+CLASSIC_SOURCE_PORT = UdpRange(first=0xC020, last=0xC020, mode="fixed")
+CLASSIC_DESTINATION_PORT = UdpRange(first=7, last=7, mode="fixed")
+"""The UDP ports of RFC 2544, C.2.6.4 (R2544-31)."""
 RFC4814_SOURCE_PORTS = UdpRange(first=1024, last=65535)
 """R4814-02."""
 RFC4814_DESTINATION_PORTS = UdpRange(first=1, last=49151)
@@ -62,6 +65,8 @@ class Topology:
         host_mode: Mode = "pseudorandom",
         network_mode: Mode = "pseudorandom",
         fixed_source: bool = False,
+        fixed_source_network: bool = False,
+        common_network: bool = False,
         source_ports: UdpRange = RFC4814_SOURCE_PORTS,
         destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
     ) -> AddressPlan:
@@ -72,6 +77,9 @@ class Topology:
                 One host in one network is a single address pair.
             networks: Networks of each side; likewise. Topologies without networks take 1 only.
             fixed_source: Every frame comes from the first host of its side (SEED-35).
+            fixed_source_network: From the first network of its side, and any host of it (SEED-83).
+            common_network: One number for the networks of source and destination, instead of one each (SEED-82).
+            source_ports: Of both directions; `destination_ports` likewise.
 
         Raises:
             PlanError: A count outside the topology's limits.
@@ -105,6 +113,7 @@ class Topology:
             name=self.name, figure=self.figure, ip_version=self.ip_version,
             left=side("left", self.left, left_hosts, left_networks), right=side("right", self.right, right_hosts, right_networks),
             source_ports=source_ports, destination_ports=destination_ports, fixed_source=fixed_source,
+            fixed_source_network=fixed_source_network, common_network=common_network,
         )  # fmt: skip
         check_plan(plan)
         return plan

@@ -117,6 +117,8 @@ class Traffic:
                 for direction in self.directions
             },
             "fixed_source": plan.fixed_source,
+            "fixed_source_network": plan.fixed_source_network,
+            "common_network": plan.common_network,
             "udp_ports": {"source": _describe_ports(plan.source_ports), "destination": _describe_ports(plan.destination_ports)},
             "gateways": {side.name: None if side.gateway is None else str(side.gateway.ip) for side in plan.sides},
             "dut_routes": {side.name: _first_and_last(side.routes) for side in plan.sides},
@@ -128,18 +130,24 @@ class Traffic:
         """The hosts of a side that occur, be it as source or as destination."""
         return max(self._roles_of(side).values(), key=lambda hosts: hosts.addresses)
 
+    @property
+    def _has_fixed_source(self) -> bool:
+        return self.plan.fixed_source or self.plan.fixed_source_network
+
     def _shown_ends(self, direction: Direction) -> tuple[HostRange, HostRange]:
         """As frames have them where sources are fixed; else left and right, which are the same in both directions."""
         source, destination = self.ends(direction)
-        return (source, destination) if self.plan.fixed_source or direction == "forward" else (destination, source)
+        return (source, destination) if self._has_fixed_source or direction == "forward" else (destination, source)
 
     def _addresses_of(self, direction: Direction) -> str:
         source, destination = self._shown_ends(direction)
-        words = ("source ", "destination ") if self.plan.fixed_source else ("", "")
+        words = ("source ", "destination ") if self._has_fixed_source else ("", "")
         text = f"{source.addresses:,} {words[0]}x {destination.addresses:,} {words[1]}addresses"
         if max(source.network_count, destination.network_count) > 1:
             text += f" in {source.network_count} x {destination.network_count} networks"
         notes = [self.order] if self.order else []
+        if self.plan.common_network:
+            notes.append("one network number for both addresses")
         pairs = self.pairs(direction)
         if pairs != source.addresses * destination.addresses:
             notes.append(f"{pairs:,} pairs")

@@ -27,11 +27,35 @@ def check_plan(plan: AddressPlan) -> None:
         _check_host_networks(side)
     if (plan.left.hosts.networks is None) != (plan.right.hosts.networks is None):
         raise PlanError("one side has networks and the other has not", where="plan", next_step="Give both sides networks, 1 if need be.")
+    _check_network_choices(plan)
     for side in plan.sides:
         _check_owners(plan, side)
     _check_disjoint(plan)
     if plan.destination_ports.first == 0 or plan.source_ports.first == 0:
         raise PlanError("UDP port 0 is reserved", where="plan.udp_ports", next_step="Start the range at 1 or above (R4814-03).")
+
+
+def _check_network_choices(plan: AddressPlan) -> None:
+    chosen = [name for name in ("fixed_source_network", "common_network") if getattr(plan, name)]
+    if chosen and plan.left.hosts.networks is None:
+        raise PlanError(
+            f"{plan.title} has one network, which has no number",
+            where=chosen[0].replace("_", " "),
+            next_step="Use a plan with networks (nets-...).",
+        )
+    if not plan.common_network:
+        return
+    counts = [side.hosts.network_count for side in plan.sides]
+    if counts[0] != counts[1]:
+        raise PlanError(
+            f"{counts[0]} networks on the left and {counts[1]} on the right cannot have one number for both", where="common network",
+            next_step="Give both sides the same --networks.",
+        )  # fmt: skip
+    if plan.fixed_source or plan.fixed_source_network:
+        raise PlanError(
+            "a fixed source network and one number for both sides: the destination would be fixed as well", where="common network",
+            next_step="Leave one of them out.",
+        )  # fmt: skip
 
 
 def _check_versions(plan: AddressPlan, side: PlanSide) -> None:

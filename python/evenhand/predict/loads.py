@@ -29,6 +29,10 @@ Counts = NDArray[Any]
 """int64, or Python's integers (dtype object) where 63 bits do not hold what may come up."""
 
 
+_NETWORK_WORD = 1
+"""Where `_address_words` has that of the network, if there are networks."""
+
+
 class TupleField(NamedTuple):
     """A 16-bit word of the hash input, or the part of one that varies by itself."""
 
@@ -134,6 +138,8 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
     ends = dict(zip(("left", "right") if direction == "forward" else ("right", "left"), (source, destination), strict=True))
     modes = {f"{name} hosts": hosts.mode for name, hosts in ends.items() if hosts.count > 1}
     networks = {name: hosts.networks for name, hosts in ends.items()}
+    if plan.common_network:
+        del networks["right" if direction == "forward" else "left"]  # it has no number of its own
     modes |= {f"{name} networks": n.mode for name, n in networks.items() if n is not None and n.count > 1}
     address_bits = 8 * len(source.base.packed)
     pairs = [(0, address_bits, _address_words(source), _address_words(destination))]
@@ -144,12 +150,26 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
         pairs.append((2 * address_bits, FIELD_BITS, source_word, destination_word))
     _check_independence(modes)
     fields = []
+    if plan.common_network:
+        fields.append(_tie_networks(pairs[0][2], pairs[0][3], address_bits, model))
     for first_bit, width, source_words, destination_words in pairs:
         for is_destination, words_of_end in enumerate((source_words, destination_words)):
             for octet, values in words_of_end:
                 places = (first_bit + 8 * octet, first_bit + width + 8 * octet)
                 fields.append(TupleField(places if model.symmetric else (places[is_destination],), values))
     return fields
+
+
+def _tie_networks(source: list[tuple[int, range]], destination: list[tuple[int, range]], width: int, model: DeviceModel) -> TupleField:
+    """Take the network's words out of both addresses and make one field of them that stands in both (SEED-82)."""
+    octet, numbers = source.pop(_NETWORK_WORD)
+    _, others = destination.pop(_NETWORK_WORD)
+    # The sides' networks differ in bits that their numbers do not reach: what stands there is constant.
+    constant = numbers[0] ^ others[0]
+    assert all(a ^ constant == b for a, b in zip(numbers, others, strict=True))
+    destination.append((octet, range(constant, constant + 1)))
+    places = (8 * octet, 8 * octet + width)
+    return TupleField(places * 2 if model.symmetric else places, numbers)
 
 
 def _check_independence(modes: dict[str, Mode]) -> None:

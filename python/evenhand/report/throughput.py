@@ -47,6 +47,8 @@ class Profile:
     """Of tester and DUT on both links; None before they are known."""
     single_pair: SinglePair | None = None
     """The search with one address pair that was made before this one (SEED-02); None if there is none."""
+    dut: Mapping[str, str | None] | None = None
+    """Facts of the DUT as the testbed file has them, None for those that it does not tell (SEED-84); None for a DUT of our own."""
     learning: LearningResult | None = None
     """What the DUT learnt before the first trial; None if it was not made to."""
 
@@ -184,6 +186,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     ]
     if profile.single_pair is not None:
         lines.append(profile.single_pair.line(result))
+    lines += dut_lines(profile)
     lines += verification_lines(result.goal)
     lines += patience_lines(result.goal)
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
@@ -192,6 +195,20 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
     lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in collect_deviations(result.trials, profile)]
     return lines
+
+
+def dut_lines(profile: Profile) -> list[str]:
+    """What the testbed file tells of the DUT, and what it does not (SEED-81, SEED-84)."""
+    if profile.dut is None:
+        return []
+    told = "; ".join(f"{_words(name)}: {value}" for name, value in profile.dut.items() if value is not None)
+    missing = ", ".join(_words(name) for name, value in profile.dut.items() if value is None)
+    lines = [f"DUT, as the testbed file has it: {told}."] if told else []
+    return lines + ([f"Not told of the DUT ([dut.facts] in the testbed file): {missing}."] if missing else [])
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def verification_lines(goal: ThroughputGoal) -> list[str]:
@@ -248,6 +265,7 @@ def throughput_document(result: ThroughputResult, profile: Profile) -> dict[str,
         **result.to_document(),
         "throughput_fps_total": both,
         "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(result),
+        "dut_facts": None if profile.dut is None else dict(profile.dut),
         "tester": WorstTesterFigures.of(t.result for t in result.trials).to_document(),
         "deviations": [d.to_document() for d in collect_deviations(result.trials, profile)],
         "trials": [

@@ -7,6 +7,8 @@ import re
 from ipaddress import ip_interface
 from typing import Any
 
+AS_WRITTEN = "facts"
+"""The key of what the user writes to be published: a slash in it is no folder's."""
 _PART = re.compile(r"(?:(?<=[,=])|^)[^,=]*/[^,]*")
 """What has a slash, from the start, a comma or an equals sign to the next comma: a whole text, or a value in a device's arguments."""
 
@@ -20,7 +22,7 @@ def without_folders(value: Any) -> Any:
         case str():
             return _PART.sub(lambda part: part[0] if _is_prefix(part[0]) else part[0].rstrip("/").rpartition("/")[2], value)
         case dict():
-            return {key: without_folders(item) for key, item in value.items()}
+            return {key: item if key == AS_WRITTEN else without_folders(item) for key, item in value.items()}
         case list() | tuple():
             return [without_folders(item) for item in value]
         case _:

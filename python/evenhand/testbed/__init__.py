@@ -5,13 +5,14 @@ from evenhand.testbed.device import Device, read_device
 from evenhand.testbed.eal_arguments import check_eal_arguments
 from evenhand.testbed.interfaces import HostNetwork, check_device, interface_of, interfaces_of_pci, read_host_network
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
-from evenhand.testbed.model import Testbed, TestbedDut, TestbedLimits, TestbedPort, Tester, check_rate, make_testbed, read_testbed
+from evenhand.testbed.model import DutFacts, Testbed, TestbedDut, TestbedLimits, TestbedPort, Tester, check_rate, make_testbed, read_testbed
 from evenhand.testbed.resources import resources_of
 from evenhand.testbed.workers import lay_out_workers
 
 __all__ = [
     "LEAST_MEMORY_MB",
     "Device",
+    "DutFacts",
     "HostNetwork",
     "Testbed",
     "TestbedDut",

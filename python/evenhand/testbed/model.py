@@ -75,6 +75,7 @@ Ratio = Annotated[float, _with_unit(parse_ratio), Field(gt=0)]
 LineRate = Annotated[float, _with_unit(parse_line_rate)]
 Memory = Annotated[int, _with_unit(parse_memory), Field(ge=64)]
 Mac = Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$"), BeforeValidator(lambda v: v.lower() if isinstance(v, str) else v)]
+Fact = Annotated[str, Field(min_length=1, max_length=300)]
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
 
 
@@ -125,6 +126,38 @@ class Tester(_Table):
         return self
 
 
+class DutFacts(_Table):
+    """What a report says of the DUT, in the user's words; nothing is read from it, and no verdict uses it (SEED-07, SEED-81, SEED-84)."""
+
+    system: Fact | None = None
+    """Operating system and version."""
+    kernel: Fact | None = None
+    cpu_model: Fact | None = None
+    sockets: Fact | None = None
+    cores: Fact | None = None
+    """That forward; and how many there are, if that is not the same."""
+    clock: Fact | None = None
+    """Fixed at what, or free."""
+    turbo: Fact | None = None
+    hyper_threading: Fact | None = None
+    memory_size: Fact | None = None
+    nic: Fact | None = None
+    driver: Fact | None = None
+    kernel_parameters: Fact | None = None
+    """Limits such as maxcpus."""
+    flow_hash: Fact | None = None
+    """Fields that the NICs hash: type 1, type 2, symmetric; as read back (RSS-02, RSS-05)."""
+    policing: Fact | None = None
+    """What of the DUT may police the traffic, and is on: a firewall's state table, storm control, neighbour rate limits (SEED-81)."""
+
+    def told(self) -> dict[str, str]:
+        """What is known, in order."""
+        return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
+
+    def missing(self) -> list[str]:
+        return [name for name in type(self).model_fields if getattr(self, name) is None]
+
+
 class TestbedDut(_Table):
     """What is known of the DUT before it is tested. Nothing here says how it works (SEED-07).
 
@@ -139,6 +172,7 @@ class TestbedDut(_Table):
     """Frames of one direction that wait without loss while the DUT does not run."""
     threads: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = ()
     """Ids of the DUT's threads; their waiting for a CPU counts as an absence too. One that is bound to a CPU is watched there."""
+    facts: DutFacts = DutFacts()
 
     @model_validator(mode="after")
     def _cpus_differ(self) -> TestbedDut:
