@@ -74,7 +74,9 @@ def test_what_sqlite_would_take_for_a_part_of_a_run_is_refused(leftover: str, tm
     assert not (tmp_path / "a.evenhand").exists()
 
 
-def test_a_page_is_looked_at_before_the_demo_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_is_looked_at_before_the_demo_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Not after two minutes of trials."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "page.html").symlink_to(tmp_path / "elsewhere")

@@ -95,7 +95,10 @@ HostNameOption = Annotated[bool, typer.Option("--host-name", help="Store the nam
 
 
 def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
-    """Where the run is stored, with a free name for its page too: an hour of trials should not be lost because an option was forgotten. None for nowhere."""
+    """Where the run is stored, with a free name for its page too. None for nowhere.
+
+    An hour of trials should not be lost because an option was forgotten.
+    """
     if no_run:
         if run is not None:
             raise RequestError("both a file and none at all", where="--run, --no-run", next_step="Give one of them.")
