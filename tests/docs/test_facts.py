@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from evenhand import host, testbed
-from evenhand.cli import ceiling, demo_linux, demo_reference
+from evenhand.cli import demo_linux, demo_reference
 from evenhand.predict import DeviceModel
+from evenhand.procedure import ceiling
 from evenhand.reference import ReferenceDut
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION

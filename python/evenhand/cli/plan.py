@@ -32,9 +32,9 @@ from evenhand.cli.common import (
     NetworksOption,
     SeedOption,
     SourcePortsOption,
-    choose_frame_size,
     err,
     out,
+    read_frame_size,
     read_plan,
     warn_about,
     write_json,
@@ -149,7 +149,7 @@ def frames(
         destination_ports=destination_ports,
     )  # fmt: skip
     check_host_macs(host_macs, plan)
-    size, note = choose_frame_size(plan, frame_size)
+    size, note = read_frame_size(plan, frame_size)
     if note is not None:
         err().print(note)
     drawn = ask_for_frames(

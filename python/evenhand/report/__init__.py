@@ -14,31 +14,20 @@ from evenhand.report.proof import (
     pairs_table,
     proof_lines,
 )
-from evenhand.report.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair
 from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.report.throughput import (
     VERDICT_STYLES,
-    Profile,
-    WorstTesterFigures,
-    collect_deviations,
     describe_load,
     summary_lines,
-    throughput_document,
     trials_table,
 )
 from evenhand.report.trial import trial_report
 
 __all__ = [
     "GENERATOR_NAMES",
-    "OMISSION",
-    "RESULTS_OF_THE_DUT",
     "VERDICT_STYLES",
-    "Profile",
     "ProofJudgement",
-    "SinglePair",
     "SuiteEntry",
-    "WorstTesterFigures",
-    "collect_deviations",
     "contrast_lines",
     "contrast_table",
     "describe_load",
@@ -54,7 +43,6 @@ __all__ = [
     "suite_lines",
     "suite_table",
     "summary_lines",
-    "throughput_document",
     "trial_report",
     "trials_table",
 ]

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a tester; shows nothing."""
+
+from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
+from evenhand.procedure.frame_size import DEFAULT_FRAME_SIZE, MAX_FRAME_SIZE, choose_frame_size
+from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
+from evenhand.procedure.limits import limits_of, retries_of
+from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
+from evenhand.procedure.record import Recorder, SearchRecord
+from evenhand.procedure.setup import DEFAULT_PLAN, LAB_PREFIX, Setup, make_lab_setup, make_looped_setup, make_reference_setup, read_setup
+from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
+from evenhand.procedure.single_trial import SingleTrial, measure_trial
+from evenhand.procedure.testbed import BOTH_DIRECTIONS, Conditions, OpenTestbed
+from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
+from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, throughput_document
+
+__all__ = [
+    "ALL_HOSTS_FIRST",
+    "BOTH_DIRECTIONS",
+    "DEFAULT_FRAME_SIZE",
+    "DEFAULT_PLAN",
+    "DUT_WAY",
+    "LAB_PREFIX",
+    "LOOPED_WAY",
+    "MAX_FRAME_SIZE",
+    "OMISSION",
+    "RESULTS_OF_THE_DUT",
+    "UP_TO_LINE_RATE",
+    "Began",
+    "CeilingEntry",
+    "CeilingGoal",
+    "Conditions",
+    "Learned",
+    "LearningChoice",
+    "Measured",
+    "Note",
+    "OnEvent",
+    "OpenTestbed",
+    "OpenTester",
+    "ProcedureEvent",
+    "Profile",
+    "Recorder",
+    "SearchRecord",
+    "Setup",
+    "SinglePair",
+    "SingleTrial",
+    "Throughput",
+    "TrialPhase",
+    "WorstTesterFigures",
+    "check_reachable",
+    "check_same_dut",
+    "choose_frame_size",
+    "choose_maximum",
+    "collect_deviations",
+    "ignore",
+    "learn_first",
+    "limits_of",
+    "make_lab_setup",
+    "make_looped_setup",
+    "make_reference_setup",
+    "measure_ceiling",
+    "measure_throughput",
+    "measure_trial",
+    "open_tester",
+    "read_setup",
+    "retries_of",
+    "throughput_document",
+]
