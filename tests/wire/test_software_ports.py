@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 from pathlib import Path
@@ -219,6 +220,16 @@ def test_a_cpu_that_is_not_ours_is_refused() -> None:
     workers[0]["cpu"] = 4095
     with engine() as session, pytest.raises(HostError, match="CPU 4095"):
         open_ports(session, gateway_v4(), "net_null0", "net_null1", workers=workers)
+
+
+def test_a_cpu_that_the_kernel_keeps_its_own_work_off_is_the_testers(tmp_path: Path) -> None:
+    """With isolcpus a CPU is not among those that a new process may use by itself; taskset makes one so here."""
+    if len(cpus()) < 2:
+        pytest.skip("one CPU")
+    isolated = one_worker()[0]["cpu"]
+    with engine(["taskset", "-c", str(cpus()[0]), find_engine()]) as session:
+        open_ports(session, gateway_v4(), *memif_cable(tmp_path))
+        assert run_trial(session, duration_s=0.2)["directions"]["forward"]["received_frames"] > 0
 
 
 def test_stop_ends_a_trial_early(tmp_path: Path) -> None:
