@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A router that we did not write: DPDK's l3fwd, from the examples of Debian's `dpdk-doc`. `make prove` runs it; the exit code is 1 if one is off.
+"""A router that we did not write: DPDK's l3fwd, from the examples of Debian's `dpdk-doc`. `make prove` runs it.
 
-It runs on CPU 0 and the tester on CPU 1, joined by memif, and everything is asked for as a user does, by `evenhand` commands. IPv4 and IPv6:
+It runs on CPU 0 and the tester on CPU 1, joined by memif, and everything is asked for as a user does, by `evenhand` commands. The exit code
+is 1 if one of these is off, for IPv4 or IPv6:
 
 * a trial well below what both can: PASS, and l3fwd lost nothing;
 * the same with a router that knows one of the two networks only: FAIL, with every frame to the other network lost and none to this one;
