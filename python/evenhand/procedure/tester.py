@@ -23,7 +23,7 @@ from evenhand.procedure.setup import Setup
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
 from evenhand.testbed import check_rate
 from evenhand.testbed.resources import OWN_NAMESPACE, resources_of
-from evenhand.trial import RFC_WAITS, EngineMeasurer, EngineSession, Limits, Waits
+from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, EngineSession, Limits, Waits
 from evenhand.units import max_theoretical_fps
 
 RESOLVE_TIMEOUT_S = 5.0
@@ -50,13 +50,15 @@ class OpenTester:
         about = self.session.about
         return {"engine": str(about["version"]), **{key: str(about[key]) for key in ("dpdk", "compiler", "build_type", "contract")}}
 
-    def measurer(self, on_event: OnEvent) -> EngineMeasurer:
+    def measurer(self, on_event: OnEvent, *, delays: DelayWish | None = None) -> EngineMeasurer:
         """Makes trials with this tester, and tells their phases."""
 
         def tell(document: dict[str, Any]) -> None:
             on_event(TrialPhase.from_contract(document))
 
-        return EngineMeasurer(session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, on_event=tell)
+        return EngineMeasurer(
+            session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, delays=delays, on_event=tell
+        )  # fmt: skip
 
     def after(self, single_pair: SinglePair | None) -> OpenTester:
         """The tester that knows what was found before with one address pair. RequestError if another DUT answered then."""

@@ -12,9 +12,9 @@ from evenhand.trial.learning import (
     LearningResult,
     learn,
 )
-from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, Measurer, Waits
+from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_US, DelayWish, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
-from evenhand.trial.result import CONTRACT, Deviation, DirectionResult, Reason, TrialResult, Verdict, WatchedCpu, join_directions
+from evenhand.trial.result import CONTRACT, Delays, Deviation, DirectionResult, Reason, TrialResult, Variation, Verdict, WatchedCpu, join_directions
 from evenhand.trial.simulated import SimulatedMeasurer
 from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock, watch
 
@@ -29,6 +29,8 @@ __all__ = [
     "SHORT_WAITS",
     "USUAL_OVERDUE_AFTER_US",
     "CpuStalls",
+    "DelayWish",
+    "Delays",
     "Deviation",
     "DirectionResult",
     "EngineMeasurer",
@@ -43,6 +45,7 @@ __all__ = [
     "SimulatedMeasurer",
     "StreamProof",
     "TrialResult",
+    "Variation",
     "Verdict",
     "Waits",
     "Watch",

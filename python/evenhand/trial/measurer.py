@@ -86,6 +86,21 @@ class Limits:
         return limits if self.overdue_after_us is None else {**limits, "overdue_after_us": self.overdue_after_us}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayWish:
+    """What trials record of delays beside a histogram over all frames (RFC 8219, 7.2 and 7.3)."""
+
+    from_s: float = 0.0
+    """Frames that are due before this time of the sending phase have no part in any delay."""
+    tagged_frames: int = 0
+    """So many of the others, evenly spread, are listed with their delays."""
+    has_variation: bool = False
+    """Record the differences of the delays of consecutive frames."""
+
+    def to_contract(self) -> dict[str, Any]:
+        return {"from_s": self.from_s, "tagged_frames": self.tagged_frames, "variation": self.has_variation}
+
+
 @dataclass(slots=True, kw_only=True)
 class EngineMeasurer:
     """Measures with an engine whose ports are open. Numbers its trials, so that a frame of an old trial is known as stale."""
@@ -94,6 +109,7 @@ class EngineMeasurer:
     directions: Sequence[Direction] = ("forward", "reverse")
     waits: Waits = RFC_WAITS
     limits: Limits = field(default_factory=Limits)
+    delays: DelayWish | None = None
     on_event: EventCallback | None = None
     _last_trial: int = 0
 
@@ -116,5 +132,6 @@ class EngineMeasurer:
             directions=list(self.directions),
             waits=self.waits.to_contract(),
             limits=self.limits.to_contract(),
+            **({} if self.delays is None else {"delays": self.delays.to_contract()}),
         )
         return TrialResult.from_contract(document)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -105,6 +106,35 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """Delay of a frame less that of the one sent just before it, over all pairs that came (R8219-13); None where there is no pair."""
+
+    pairs: int
+    unseen_pairs: int
+    """Came too far apart to be compared."""
+    min_ns: float | None
+    median_ns: float | None
+    max_ns: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delays:
+    """Of the frames from a time on, where a trial was asked for them. In percentiles a lost frame is infinitely late (R8219-16)."""
+
+    offered_frames: int
+    lost_frames: int
+    min_ns: float | None
+    p50_ns: float
+    p99_ns: float
+    p999_ns: float
+    pdv_ns: float
+    """Packet delay variation: the 99.9th percentile less the minimum (R8219-12)."""
+    tagged_ns: tuple[float, ...]
+    """Delays of the tagged frames in the order in which they were sent; infinite where one was lost (R8219-07)."""
+    variation: Variation | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DirectionResult:
     """Counts of one direction. A frame is lost if it was offered and not received once, whole and in time (R2544-07)."""
 
@@ -128,6 +158,8 @@ class DirectionResult:
     latency: Latency
     lost_by_tenth: tuple[int, ...]
     first_lost: tuple[int, ...]
+    delays: Delays | None = None
+    """Only where the trial was asked for them."""
 
     @property
     def lost_frames(self) -> int:
@@ -286,12 +318,38 @@ def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
         ),
         lost_by_tenth=tuple(int(n) for n in document["lost_by_tenth"]),
         first_lost=tuple(int(n) for n in document["first_lost"]),
+        delays=_delays(document["delays"]) if "delays" in document else None,
     )
     if result.lost_frames < 0 or result.lost_frames != document["lost_frames"]:
         raise ValueError(
             f"{name}: lost {document['lost_frames']} of {result.offered_frames} offered, but {result.received_frames} received"
         )
     return result
+
+
+def _delays(document: Mapping[str, Any]) -> Delays:
+    variation = document["variation"]
+    return Delays(
+        offered_frames=_whole(document, "offered_frames"),
+        lost_frames=_whole(document, "lost_frames"),
+        min_ns=_optional(document["min_ns"]),
+        p50_ns=_finite(document["p50_ns"]),
+        p99_ns=_finite(document["p99_ns"]),
+        p999_ns=_finite(document["p999_ns"]),
+        pdv_ns=_finite(document["pdv_ns"]),
+        tagged_ns=tuple(_finite(delay) for _, delay in document["tagged"]),
+        variation=None
+        if variation is None
+        else Variation(
+            pairs=_whole(variation, "pairs"), unseen_pairs=_whole(variation, "unseen_pairs"), min_ns=_optional(variation["min_ns"]),
+            median_ns=_optional(variation["median_ns"]), max_ns=_optional(variation["max_ns"]),
+        ),
+    )  # fmt: skip
+
+
+def _finite(value: float | None) -> float:
+    """JSON has no infinity; the contract writes null."""
+    return math.inf if value is None else float(value)
 
 
 def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
