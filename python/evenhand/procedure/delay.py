@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: latency (RFC 8219, 7.2; RFC 2544, 26.2) and packet delay variation (RFC 8219, 7.3): one trial at one load, many times over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.plan import Direction
+from evenhand.procedure.events import Began, Measured, OnEvent, ignore
+from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.record import Recorder, SearchRecord, recording
+from evenhand.procedure.spread import Spread, percentile
+from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Measurer, TrialResult, Verdict
+from evenhand.units import format_count, format_duration, format_rate
+
+REPETITIONS = 20
+"""R8219-10, R8219-12, R2544-24."""
+MOST_TAGGED = 1_000_000
+
+
+class DelayTest(StrEnum):
+    """Which test, and so which figures."""
+
+    LATENCY = "latency"
+    """RFC 8219, 7.2: typical and worst-case latency of at least 500 tagged frames (R8219-07..10)."""
+    LATENCY_RFC2544 = "latency-rfc2544"
+    """RFC 2544, 26.2: the latency of one tagged frame; the average counts (R2544-24)."""
+    PDV = "pdv"
+    """RFC 8219, 7.3: delay variation over every frame (R8219-12, R8219-13)."""
+
+    @property
+    def title(self) -> str:
+        return "Packet delay variation" if self is DelayTest.PDV else "Latency"
+
+
+_DURATION_S = {DelayTest.LATENCY: 120.0, DelayTest.LATENCY_RFC2544: 120.0, DelayTest.PDV: 60.0}
+_FROM_S = {DelayTest.LATENCY: 60.0, DelayTest.LATENCY_RFC2544: 60.0, DelayTest.PDV: 0.0}
+_TAGGED = {DelayTest.LATENCY: 500, DelayTest.LATENCY_RFC2544: 1, DelayTest.PDV: 0}
+_REQUIREMENT = {DelayTest.LATENCY: "R8219-07", DelayTest.LATENCY_RFC2544: "R2544-24", DelayTest.PDV: "R8219-12"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayGoal:
+    """At which load, for how long, how often. What is None is as the test's RFC has it; less is told as a deviation."""
+
+    test: DelayTest
+    rate_fps: float
+    """Per direction; the RFCs want the throughput for this frame size."""
+    throughput_fps: float | None = None
+    """What was measured before, per direction; None if nothing is known of it, which is a deviation."""
+    duration_s: float | None = None
+    from_s: float | None = None
+    """Frames that are due before have no part."""
+    tagged_frames: int | None = None
+    repetitions: int = REPETITIONS
+    has_variation: bool = False
+    """IPDV too (R8219-13)."""
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
+    patience: int = DEFAULT_PATIENCE
+    """The same if the load was offered, but a moment of the host spoiled the trial."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate_fps < math.inf:
+            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="--rate", next_step="Write 1Mfps.")
+        if self.repetitions < 1:
+            raise RequestError(f"{self.repetitions} repetitions: must be 1 or more", where="--repetitions", next_step=f"The default is {REPETITIONS}.")
+        if not 0 < self.length_s < math.inf:
+            raise RequestError(f"duration {self.length_s} s: must be above 0", where="--duration", next_step="Write 120s.")
+        if not 0 <= self.start_s < self.length_s:
+            raise RequestError(
+                f"delays count from {format_duration(self.start_s)} on, but frames are sent for {format_duration(self.length_s)}",
+                where="--from", next_step="Count from an earlier time, or send for longer with --duration.",
+            )  # fmt: skip
+        frames = math.floor(self.rate_fps * (self.length_s - self.start_s))
+        if not int(self.test is not DelayTest.PDV) <= self.tags <= min(MOST_TAGGED, frames):
+            raise RequestError(
+                f"{format_count(self.tags)} tagged frames: {format_count(frames)} are sent from {format_duration(self.start_s)} on",
+                where="--tagged", next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
+            )  # fmt: skip
+        if min(self.invalid_retries, self.patience) < 0:
+            raise RequestError("repetitions of INVALID trials: must be 0 or more", where="--invalid-retries, --patience")
+
+    @property
+    def length_s(self) -> float:
+        """Of the sending phase."""
+        return _DURATION_S[self.test] if self.duration_s is None else self.duration_s
+
+    @property
+    def start_s(self) -> float:
+        """From when on delays count."""
+        return _FROM_S[self.test] if self.from_s is None else self.from_s
+
+    @property
+    def tags(self) -> int:
+        return _TAGGED[self.test] if self.tagged_frames is None else self.tagged_frames
+
+    @property
+    def wish(self) -> DelayWish:
+        """For the engine."""
+        return DelayWish(from_s=self.start_s, tagged_frames=self.tags, has_variation=self.has_variation)
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Where it asks for less than the RFC, and what is known of the rate."""
+        requirement = _REQUIREMENT[self.test]
+        found: list[str] = []
+        if self.throughput_fps is None:
+            found.append("the throughput for this frame size was not measured before; the rate is the user's")
+        elif self.rate_fps != self.throughput_fps:
+            side = "above" if self.rate_fps > self.throughput_fps else "below"
+            found.append(f"the rate is {side} the throughput of {format_count(self.throughput_fps)} fps per direction")
+        if self.length_s < _DURATION_S[self.test]:
+            found.append(f"sent for {format_duration(self.length_s)} instead of {format_duration(_DURATION_S[self.test])}")
+        if self.start_s < _FROM_S[self.test]:
+            found.append(f"tagged frames from {format_duration(self.start_s)} on instead of {format_duration(_FROM_S[self.test])}")
+        if self.tags < _TAGGED[self.test]:
+            found.append(f"{self.tags} tagged frames instead of {_TAGGED[self.test]}")
+        if self.repetitions < REPETITIONS:
+            found.append(f"{self.repetitions} repetitions instead of {REPETITIONS}")
+        return [Deviation(requirement=requirement, text=text) for text in found]
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "test": str(self.test),
+            "rate_fps_per_direction": self.rate_fps,
+            "throughput_fps_per_direction": self.throughput_fps,
+            "duration_s": self.length_s,
+            "from_s": self.start_s,
+            "tagged_frames": self.tags,
+            "has_variation": self.has_variation,
+            "repetitions": self.repetitions,
+            "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
+        }
+
+
+Figure = Callable[[Delays], float]
+
+
+def _typical(delays: Delays) -> float:
+    """The median: the mean of the two middle values where they are even in number (R8219-15)."""
+    return Spread.of(delays.tagged_ns).median
+
+
+def _variation(name: str) -> Figure:
+    def figure(delays: Delays) -> float:
+        value = None if delays.variation is None else getattr(delays.variation, name)
+        return math.nan if value is None else float(value)
+
+    return figure
+
+
+FIGURES: dict[DelayTest, dict[str, Figure]] = {
+    DelayTest.LATENCY: {"typical_ns": _typical, "worst_case_ns": lambda delays: percentile(delays.tagged_ns, 999, 1000)},
+    DelayTest.LATENCY_RFC2544: {"latency_ns": lambda delays: delays.tagged_ns[0]},
+    DelayTest.PDV: {"pdv_ns": lambda delays: delays.pdv_ns},
+}
+"""What one trial gives of one direction, by the name that documents have for it."""
+VARIATION_FIGURES: dict[str, Figure] = {
+    "ipdv_min_ns": _variation("min_ns"),
+    "ipdv_median_ns": _variation("median_ns"),
+    "ipdv_max_ns": _variation("max_ns"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayResult:
+    """What the repetitions gave, and with what traffic."""
+
+    profile: Profile
+    goal: DelayGoal
+    repetitions: tuple[tuple[TrialResult, ...], ...]
+    """Each with its trials in order; the last one counts, if it is valid."""
+
+    @property
+    def trials(self) -> tuple[TrialResult, ...]:
+        """All of them, in order."""
+        return tuple(trial for repetition in self.repetitions for trial in repetition)
+
+    @property
+    def valid(self) -> tuple[TrialResult, ...]:
+        """One for each repetition that the tester managed."""
+        return tuple(repetition[-1] for repetition in self.repetitions if repetition[-1].is_valid)
+
+    @property
+    def is_complete(self) -> bool:
+        """Every repetition has a valid trial."""
+        return len(self.valid) == self.goal.repetitions
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """What each trial gives of each direction."""
+        return {**FIGURES[self.goal.test], **(VARIATION_FIGURES if self.goal.has_variation else {})}
+
+    def values(self, direction: Direction, figure: str) -> tuple[float, ...]:
+        """Of each valid repetition, in ns; infinite where lost frames make it so."""
+        return tuple(self.figures[figure](_delays_of(trial.directions[direction])) for trial in self.valid)
+
+    def spread(self, direction: Direction, figure: str) -> Spread | None:
+        """Over the repetitions; None without a valid one, or where no pair of frames came for a difference."""
+        values = self.values(direction, figure)
+        return Spread.of(values) if values and not any(map(math.isnan, values)) else None
+
+    def lost_frames(self, direction: Direction) -> int:
+        """Over all valid repetitions, of the frames whose delay counts."""
+        return sum(_delays_of(trial.directions[direction]).lost_frames for trial in self.valid)
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """From the RFCs, each once."""
+        found = [*self.goal.deviations, *plain_deviations(self.trials, self.profile)]
+        if not self.is_complete:
+            text = f"{len(self.valid)} of {self.goal.repetitions} repetitions had a valid trial"
+            found.append(Deviation(requirement=_REQUIREMENT[self.goal.test], text=text))
+        return sorted(found, key=lambda deviation: deviation.requirement)
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as the verbs' `--json` writes it."""
+        return {
+            **self.profile.to_document(),
+            **self.summary(),
+            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
+            "tester": WorstTesterFigures.of(self.trials).to_document(),
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+            "trials": [
+                {"number": number, "purpose": str(self.goal.test), "attempt": attempt, "is_full_length": self._is_full_length, "result": trial.raw}
+                for number, (attempt, trial) in enumerate(
+                    ((attempt, trial) for repetition in self.repetitions for attempt, trial in enumerate(repetition, start=1)), start=1
+                )
+            ],
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The part of it that stands in the run file beside the trials. Infinite values are null."""
+        return {
+            "outcome": self.outcome,
+            "figures": {
+                direction: {
+                    "lost_frames": self.lost_frames(direction),
+                    **{name: self._figure_document(direction, name) for name in self.figures},
+                }
+                for direction in self.profile.directions
+            },
+            "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
+            "goal": self.goal.to_document(),
+        }
+
+    @property
+    def outcome(self) -> str:
+        """`measured`, `tester_limit` if a repetition had no valid trial, or `stopped`."""
+        if any(trial.was_stopped for trial in self.trials):
+            return "stopped"
+        return "measured" if self.is_complete else "tester_limit"
+
+    def _figure_document(self, direction: Direction, name: str) -> dict[str, Any] | None:
+        spread = self.spread(direction, name)
+        if spread is None:
+            return None
+        return {**spread.to_document(), "values": [value if math.isfinite(value) else None for value in self.values(direction, name)]}
+
+    @property
+    def _is_full_length(self) -> bool:
+        return self.goal.length_s >= _DURATION_S[self.goal.test]
+
+
+def measure_delay(
+    tester: OpenTester, goal: DelayGoal, *, name: str | None = None, on_event: OnEvent = ignore, recorder: Recorder | None = None
+) -> DelayResult:
+    """All repetitions. A trial with loss counts; an INVALID one is repeated as in searches, and is never charged to the DUT.
+
+    Raises:
+        RequestError: The rate is above the line rate.
+        EvenhandError: The engine could not make a trial at all.
+    """
+    choose_maximum(goal.rate_fps, tester.profile, where="--rate")
+    with recording(recorder, tester, name or str(goal.test), kind=str(goal.test), goal=goal.to_document()) as record:
+        measurer = tester.measurer(on_event, delays=goal.wish)
+        repeat = _Repeat(measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s)
+        result = DelayResult(profile=tester.profile, goal=goal, repetitions=repeat.run())
+        record.finish_with(result.outcome, result.summary())
+    return result
+
+
+def _delays_of(direction: DirectionResult) -> Delays:
+    assert direction.delays is not None, "the trial was not asked for delays"
+    return direction.delays
+
+
+@dataclass(slots=True, kw_only=True)
+class _Repeat:
+    measurer: Measurer
+    goal: DelayGoal
+    on_event: OnEvent
+    record: SearchRecord
+    overhead_s: float
+    number: int = 0
+    repetitions: list[tuple[TrialResult, ...]] = field(default_factory=list)
+
+    def run(self) -> tuple[tuple[TrialResult, ...], ...]:
+        for repetition in range(1, self.goal.repetitions + 1):
+            self.repetitions.append(tuple(self._measure(repetition)))
+            last = self.repetitions[-1][-1]
+            # A tester that does not keep this load will not keep it the next time either.
+            if last.was_stopped or not last.is_valid:
+                break
+        return tuple(self.repetitions)
+
+    def _measure(self, repetition: int) -> Iterator[TrialResult]:
+        """Trials of one repetition: the last one is valid, or the goal allows no more of them."""
+        goal = self.goal
+        invalid, not_offered = 0, 0
+        while True:
+            self.number += 1
+            attempt = f", attempt {invalid + 1}" if invalid else ""
+            what = f"repetition {repetition} of {goal.repetitions}"
+            load = f"{format_rate(goal.rate_fps)} per direction for {format_duration(goal.length_s)}"
+            left = goal.repetitions - repetition + 1
+            self.on_event(Began(what=f"{what}: {load}{attempt}", remaining_s=left * (goal.length_s + self.overhead_s)))
+            result = self.measurer.measure(goal.length_s, goal.rate_fps)
+            self.record.add_result(
+                result, number=self.number, purpose=str(goal.test), attempt=invalid + 1, is_full_length=goal.length_s >= _DURATION_S[goal.test]
+            )
+            self.on_event(Measured(what=what, result=result))
+            yield result
+            invalid += 1
+            not_offered += not result.was_spoiled_by_a_moment
+            if result.is_valid or result.was_stopped or not_offered > goal.invalid_retries or invalid > goal.patience:
+                return
