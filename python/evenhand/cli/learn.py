@@ -78,7 +78,8 @@ def learn_hosts(
         )
         dut = None if setup.lab is None else setup.lab.facts()
     if json_output:
-        write_json({"command": "learn", **tester.profile.to_document(), "learning": result.to_document(), "dut": dut})
+        document = {"command": "learn", "run": None, **tester.profile.to_document(), "deviations": [], "learning": result.to_document()}
+        write_json({**document, "dut": dut})
     else:
         for line in [*learning_lines(result), f"Plan: {address_plan.label}. {tester.profile.link_line}"]:
             out().print(line, markup=False)

@@ -6,6 +6,7 @@ from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, P
 from evenhand.procedure.frame_size import DEFAULT_FRAME_SIZE, MAX_FRAME_SIZE, choose_frame_size
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
 from evenhand.procedure.limits import limits_of, retries_of
+from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, measure_loss
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, SearchRecord
 from evenhand.procedure.setup import DEFAULT_PLAN, LAB_PREFIX, Setup, make_lab_setup, make_looped_setup, make_reference_setup, read_setup
@@ -31,8 +32,12 @@ __all__ = [
     "CeilingEntry",
     "CeilingGoal",
     "Conditions",
+    "FrameLoss",
     "Learned",
     "LearningChoice",
+    "LossGoal",
+    "LossOutcome",
+    "LossPoint",
     "Measured",
     "Note",
     "OnEvent",
@@ -60,6 +65,7 @@ __all__ = [
     "make_looped_setup",
     "make_reference_setup",
     "measure_ceiling",
+    "measure_loss",
     "measure_throughput",
     "measure_trial",
     "open_tester",

@@ -153,6 +153,19 @@ def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[
     return sorted(found.values(), key=lambda deviation: deviation.requirement)
 
 
+def plain_deviations(trials: Iterable[TrialResult], profile: Profile) -> list[Deviation]:
+    """Each deviation once, of a procedure whose trials all count alike."""
+    found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
+    if not profile.traffic.is_single_pair:
+        # With one pair first, a reader would see what the choice of addresses does to the result (SEED-85).
+        deviation = Deviation(requirement="SEED-02", text="no result with a single address pair of this testbed comes before this one")
+        found[deviation.requirement, deviation.text] = deviation
+    for trial in trials:
+        for deviation in trial.deviations:
+            found.setdefault((deviation.requirement, deviation.text), deviation)
+    return sorted(found.values(), key=lambda deviation: deviation.requirement)
+
+
 def learning_deviations(result: LearningResult | None, hosts: int) -> list[Deviation]:
     """Where a direct plan was measured without the learning that it needs (R2544-35).
 

@@ -64,13 +64,18 @@ class _Nowhere:
         pass
 
 
+def nowhere() -> SearchRecord:
+    """A record that keeps nothing."""
+    return _Nowhere()
+
+
 @contextmanager
 def recording(
     recorder: Recorder | None, tester: OpenTester, name: str, *, kind: str, goal: ThroughputGoal | Mapping[str, Any]
 ) -> Iterator[SearchRecord]:
     """What this tester measures in the block is kept under that name, or nowhere if there is no recorder."""
     if recorder is None:
-        yield _Nowhere()
+        yield nowhere()
         return
     recorder.add_versions(tester.versions)
     profile = tester.profile

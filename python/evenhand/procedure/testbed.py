@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from evenhand.plan import AddressPlan, Direction, HostMacs, make_plan
+from evenhand.procedure import loss
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import choose_frame_size
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
 from evenhand.procedure.limits import retries_of
+from evenhand.procedure.loss import FrameLoss, LossGoal
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.setup import DEFAULT_PLAN, Setup
@@ -77,6 +79,17 @@ class OpenTestbed:
         chosen = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
         with self.tester(check=lambda profile: with_maximum(chosen, profile), **conditions) as tester:
             return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def loss(self, *, goal: LossGoal | None = None, name: str = "loss", **conditions: Unpack[Conditions]) -> FrameLoss:
+        """Frame loss rate over the load, from the maximum down until two loads in a row lose nothing (RFC 2544, 26.3).
+
+        Args:
+            goal: Which loads, and how long the trials are. Default: from the line rate down in steps of 10 %, trials of 60 s.
+            name: Of the series in the run file.
+        """
+        chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
+        with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **conditions) as tester:
+            return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def trial(self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]) -> SingleTrial:
         """One trial at `rate_fps` per direction; its verdict may be INVALID."""

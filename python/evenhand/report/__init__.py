@@ -2,6 +2,7 @@
 """Station 10, report: tables and documents of results; never runs anything."""
 
 from evenhand.report.learning import learning_lines, learning_status
+from evenhand.report.loss import loss_lines, loss_table
 from evenhand.report.measured import measured_report
 from evenhand.report.pcap import make_pcap
 from evenhand.report.proof import (
@@ -35,6 +36,8 @@ __all__ = [
     "judge_proof",
     "learning_lines",
     "learning_status",
+    "loss_lines",
+    "loss_table",
     "make_pcap",
     "measured_report",
     "pairs_table",
