@@ -21,14 +21,16 @@ def say(document: dict[str, Any]) -> None:
 
 def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
     """A trial on a device that forwards up to a limit, by a tester that offers up to another: `640000`, or `640000-900000`."""
-    from evenhand.trial import SimulatedMeasurer
+    from evenhand.trial import DelayWish, SimulatedMeasurer
 
+    delays = request.get("delays")
     limit, _, ceiling = limits.partition("-")
     device = SimulatedMeasurer(
         limit_fps=float(limit),
         tester_ceiling_fps=float(ceiling or "inf"),
         directions=tuple(request["directions"]),
         loss_ratio_limit=request["limits"]["loss_ratio"],
+        delays=delays and DelayWish(from_s=delays["from_s"], tagged_frames=delays["tagged_frames"], has_variation=delays["variation"]),
     )
     raw = dict(device.measure(request["duration_s"], request["rate_fps"]).raw)
     for direction in raw["directions"].values():

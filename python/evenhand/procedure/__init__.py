@@ -2,6 +2,7 @@
 """Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a tester; shows nothing."""
 
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
 from evenhand.procedure.frame_size import DEFAULT_FRAME_SIZE, MAX_FRAME_SIZE, choose_frame_size
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
@@ -12,6 +13,7 @@ from evenhand.procedure.record import Recorder, SearchRecord
 from evenhand.procedure.setup import DEFAULT_PLAN, LAB_PREFIX, Setup, make_lab_setup, make_looped_setup, make_reference_setup, read_setup
 from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
+from evenhand.procedure.spread import Spread
 from evenhand.procedure.testbed import BOTH_DIRECTIONS, Conditions, OpenTestbed
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, throughput_document
@@ -32,6 +34,9 @@ __all__ = [
     "CeilingEntry",
     "CeilingGoal",
     "Conditions",
+    "DelayGoal",
+    "DelayResult",
+    "DelayTest",
     "FrameLoss",
     "Learned",
     "LearningChoice",
@@ -50,6 +55,7 @@ __all__ = [
     "Setup",
     "SinglePair",
     "SingleTrial",
+    "Spread",
     "Throughput",
     "TrialPhase",
     "WorstTesterFigures",
@@ -65,6 +71,7 @@ __all__ = [
     "make_looped_setup",
     "make_reference_setup",
     "measure_ceiling",
+    "measure_delay",
     "measure_loss",
     "measure_throughput",
     "measure_trial",

@@ -36,7 +36,7 @@ class DelayTest(StrEnum):
     """RFC 8219, 7.3: delay variation over every frame (R8219-12, R8219-13)."""
 
     @property
-    def title(self) -> str:
+    def headline(self) -> str:
         return "Packet delay variation" if self is DelayTest.PDV else "Latency"
 
 
@@ -71,7 +71,9 @@ class DelayGoal:
         if not 0 < self.rate_fps < math.inf:
             raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="--rate", next_step="Write 1Mfps.")
         if self.repetitions < 1:
-            raise RequestError(f"{self.repetitions} repetitions: must be 1 or more", where="--repetitions", next_step=f"The default is {REPETITIONS}.")
+            raise RequestError(
+                f"{self.repetitions} repetitions: must be 1 or more", where="--repetitions", next_step=f"The default is {REPETITIONS}."
+            )
         if not 0 < self.length_s < math.inf:
             raise RequestError(f"duration {self.length_s} s: must be above 0", where="--duration", next_step="Write 120s.")
         if not 0 <= self.start_s < self.length_s:
@@ -159,15 +161,15 @@ def _variation(name: str) -> Figure:
 
 
 FIGURES: dict[DelayTest, dict[str, Figure]] = {
-    DelayTest.LATENCY: {"typical_ns": _typical, "worst_case_ns": lambda delays: percentile(delays.tagged_ns, 999, 1000)},
-    DelayTest.LATENCY_RFC2544: {"latency_ns": lambda delays: delays.tagged_ns[0]},
-    DelayTest.PDV: {"pdv_ns": lambda delays: delays.pdv_ns},
+    DelayTest.LATENCY: {"typical": _typical, "worst_case": lambda delays: percentile(delays.tagged_ns, 999, 1000)},
+    DelayTest.LATENCY_RFC2544: {"latency": lambda delays: delays.tagged_ns[0]},
+    DelayTest.PDV: {"pdv": lambda delays: delays.pdv_ns},
 }
 """What one trial gives of one direction, by the name that documents have for it."""
 VARIATION_FIGURES: dict[str, Figure] = {
-    "ipdv_min_ns": _variation("min_ns"),
-    "ipdv_median_ns": _variation("median_ns"),
-    "ipdv_max_ns": _variation("max_ns"),
+    "ipdv_min": _variation("min_ns"),
+    "ipdv_median": _variation("median_ns"),
+    "ipdv_max": _variation("max_ns"),
 }
 
 
@@ -231,7 +233,13 @@ class DelayResult:
             "tester": WorstTesterFigures.of(self.trials).to_document(),
             "deviations": [deviation.to_document() for deviation in self.deviations],
             "trials": [
-                {"number": number, "purpose": str(self.goal.test), "attempt": attempt, "is_full_length": self._is_full_length, "result": trial.raw}
+                {
+                    "number": number,
+                    "purpose": str(self.goal.test),
+                    "attempt": attempt,
+                    "is_full_length": self._is_full_length,
+                    "result": trial.raw,
+                }
                 for number, (attempt, trial) in enumerate(
                     ((attempt, trial) for repetition in self.repetitions for attempt, trial in enumerate(repetition, start=1)), start=1
                 )
@@ -264,7 +272,10 @@ class DelayResult:
         spread = self.spread(direction, name)
         if spread is None:
             return None
-        return {**spread.to_document(), "values": [value if math.isfinite(value) else None for value in self.values(direction, name)]}
+        return {
+            **spread.to_document(unit="ns"),
+            "values": [value if math.isfinite(value) else None for value in self.values(direction, name)],
+        }
 
     @property
     def _is_full_length(self) -> bool:
@@ -326,7 +337,11 @@ class _Repeat:
             self.on_event(Began(what=f"{what}: {load}{attempt}", remaining_s=left * (goal.length_s + self.overhead_s)))
             result = self.measurer.measure(goal.length_s, goal.rate_fps)
             self.record.add_result(
-                result, number=self.number, purpose=str(goal.test), attempt=invalid + 1, is_full_length=goal.length_s >= _DURATION_S[goal.test]
+                result,
+                number=self.number,
+                purpose=str(goal.test),
+                attempt=invalid + 1,
+                is_full_length=goal.length_s >= _DURATION_S[goal.test],
             )
             self.on_event(Measured(what=what, result=result))
             yield result

@@ -43,7 +43,7 @@ class Spread:
             p99=percentile(ordered, 99, 100),
         )
 
-    def to_document(self) -> dict[str, float | int | None]:
-        """Infinite values are null."""
+    def to_document(self, *, unit: str) -> dict[str, float | int | None]:
+        """`median_ns` and so on, if the unit is ns. Infinite values are null."""
         values = {"median": self.median, "mean": self.mean, "min": self.min, "max": self.max, "p1": self.p1, "p99": self.p99}
-        return {"count": self.count, **{name: value if math.isfinite(value) else None for name, value in values.items()}}
+        return {"count": self.count, **{f"{name}_{unit}": value if math.isfinite(value) else None for name, value in values.items()}}

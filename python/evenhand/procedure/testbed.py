@@ -11,6 +11,7 @@ from typing import TypedDict, Unpack
 
 from evenhand.plan import AddressPlan, Direction, HostMacs, make_plan
 from evenhand.procedure import loss
+from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import choose_frame_size
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
@@ -90,6 +91,16 @@ class OpenTestbed:
         chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
         with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **conditions) as tester:
             return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def delay(self, *, goal: DelayGoal, name: str | None = None, **conditions: Unpack[Conditions]) -> DelayResult:
+        """Latency, or delay variation, at one load, many times over (RFC 8219, 7.2 and 7.3; RFC 2544, 26.2).
+
+        Args:
+            goal: Which test, at which load. The RFCs want the throughput: `throughput(...).throughput_fps`.
+            name: Of the test in the run file. Default: that of the test.
+        """
+        with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="--rate"), **conditions) as tester:
+            return measure_delay(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def trial(self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]) -> SingleTrial:
         """One trial at `rate_fps` per direction; its verdict may be INVALID."""

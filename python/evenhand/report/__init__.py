@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 10, report: tables and documents of results; never runs anything."""
 
+from evenhand.report.delay import delay_lines, delay_table
 from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.loss import loss_lines, loss_table
 from evenhand.report.measured import measured_report
@@ -31,6 +32,8 @@ __all__ = [
     "SuiteEntry",
     "contrast_lines",
     "contrast_table",
+    "delay_lines",
+    "delay_table",
     "describe_load",
     "fields_table",
     "judge_proof",

@@ -14,7 +14,18 @@ from evenhand.trial.learning import (
 )
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_US, DelayWish, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
-from evenhand.trial.result import CONTRACT, Delays, Deviation, DirectionResult, Reason, TrialResult, Variation, Verdict, WatchedCpu, join_directions
+from evenhand.trial.result import (
+    CONTRACT,
+    Delays,
+    Deviation,
+    DirectionResult,
+    Reason,
+    TrialResult,
+    Variation,
+    Verdict,
+    WatchedCpu,
+    join_directions,
+)
 from evenhand.trial.simulated import SimulatedMeasurer
 from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock, watch
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.plan import Direction
+from evenhand.trial.measurer import DelayWish
 from evenhand.trial.result import CONTRACT, TrialResult, Verdict
 
 
@@ -33,6 +35,8 @@ class SimulatedMeasurer:
     is_load_offered: bool = True
     """What spoils those trials: a moment of the host, or that the load was not offered."""
     tester_ceiling_fps: float = float("inf")
+    delays: DelayWish | None = None
+    """What trials record of delays beside the histogram. Delays rise evenly from 10 us to 20 us over the frames that count."""
     seed: int = 0
     trials: list[TrialResult] = field(default_factory=list)
     _random: random.Random = field(init=False)
@@ -68,6 +72,12 @@ class SimulatedMeasurer:
         direction = make_direction_document(
             intended=intended, offered=offered, received=max(received, 0), duration_s=duration_s, rate_fps=rate_fps
         )
+        if self.delays is not None:
+            first = math.ceil(self.delays.from_s * rate_fps)
+            lost = max(0, offered - max(received, 0))
+            direction["delays"] = make_delays_document(
+                self.delays, first=first, offered=max(0, offered - first), lost=min(lost, offered - first)
+            )
         document = make_trial_document(
             trial=number, verdict=verdict, reasons=reasons, frame_size=self.frame_size, rate_fps=rate_fps, duration_s=duration_s,
             loss_ratio_limit=self.loss_ratio_limit, directions=dict.fromkeys(self.directions, direction),
@@ -100,6 +110,38 @@ def make_direction_document(*, intended: int, offered: int, received: int, durat
         },
         "lost_by_tenth": [],
         "first_lost": [],
+    }
+
+
+def make_delays_document(wish: DelayWish, *, first: int, offered: int, lost: int) -> dict[str, Any]:
+    """Delays that rise evenly from 10 us to 20 us; the last frames are lost."""
+    received = offered - lost
+
+    def delay_ns(n: int) -> float | None:
+        return 10_000.0 + 10_000.0 * n / max(1, offered - 1) if n < received else None
+
+    def percentile_ns(numerator: int, denominator: int) -> float | None:
+        return delay_ns(max(1, -(-offered * numerator // denominator)) - 1)
+
+    step = max(1, offered // max(1, wish.tagged_frames))
+    p999_ns = percentile_ns(999, 1000)
+    rise_ns = 10_000.0 / max(1, offered - 1)
+    variation = {
+        "pairs": max(0, received - 1),
+        "unseen_pairs": 0,
+        **dict.fromkeys(("min_ns", "median_ns", "max_ns"), rise_ns if received > 1 else None),
+    }
+    return {
+        "first_frame": first,
+        "offered_frames": offered,
+        "lost_frames": lost,
+        "min_ns": delay_ns(0),
+        "p50_ns": percentile_ns(1, 2),
+        "p99_ns": percentile_ns(99, 100),
+        "p999_ns": p999_ns,
+        "pdv_ns": None if p999_ns is None else p999_ns - 10_000.0,
+        "tagged": [[first + n * step, delay_ns(n * step)] for n in range(wish.tagged_frames)],
+        "variation": variation if wish.has_variation else None,
     }
 
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: latency and delay variation, for people: the tables of RFC 8219 and RFC 2544."""
+
+from __future__ import annotations
+
+import math
+
+from rich.table import Table
+
+from evenhand.plan import Direction
+from evenhand.procedure import DelayResult, DelayTest, WorstTesterFigures
+from evenhand.report.throughput import describe_limit, dut_lines
+from evenhand.trial import Verdict, join_directions
+from evenhand.units import format_count, format_duration
+
+DEFINITION = (
+    "A delay is from building a frame to having received it whole. It contains what the tester itself adds, and the frame's time on both"
+    " links, which RFC 1242 leaves out."
+)
+NAMES = {
+    "typical": "typical (median)",
+    "worst_case": "worst case (99.9th percentile)",
+    "latency": "latency",
+    "pdv": "PDV (99.9th percentile less minimum)",
+    "ipdv_min": "IPDV minimum",
+    "ipdv_median": "IPDV median",
+    "ipdv_max": "IPDV maximum",
+}
+
+
+def delay_table(result: DelayResult) -> Table:
+    """A row for each direction and figure: over the repetitions the median (of RFC 2544's latency the average), and the spread."""
+    is_average = result.goal.test is DelayTest.LATENCY_RFC2544
+    table = Table(title=result.goal.test.headline, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for name in ("direction", "figure"):
+        table.add_column(name, no_wrap=name == "direction")
+    for name in ("average" if is_average else "median", "minimum", "maximum", "1st percentile", "99th percentile", "lost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for direction in result.profile.directions:
+        for figure in result.figures:
+            table.add_row(direction, NAMES[figure], *_cells(result, direction, figure, is_average=is_average))
+    return table
+
+
+def delay_lines(result: DelayResult) -> list[str]:
+    """What a reader must know of the table: conditions, definition, what the tester did, deviations."""
+    profile, goal = result.profile, result.goal
+    counted = f"{format_count(goal.tags)} tagged" if goal.tags else "all"
+    lines = [
+        f"{goal.test.headline} at {format_count(goal.rate_fps)} fps per direction; {profile.frame_size} octet frames, {profile.protocol},"
+        f" {profile.hosts} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
+        f"{len(result.valid)} of {goal.repetitions} repetitions, each of {format_duration(goal.length_s)}, with {counted} frames that are"
+        f" due from {format_duration(goal.start_s)} on. A lost frame is infinitely late.",
+        DEFINITION,
+        *profile.sent_lines,
+        *dut_lines(profile),
+    ]
+    if result.outcome == "tester_limit":
+        reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
+        lines.append(f"The tester itself did not keep this load, which says nothing of the DUT: {reasons}.")
+    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in result.trials)} {verdict}" for verdict in Verdict)
+    tester = str(WorstTesterFigures.of(result.trials)) if result.valid else "no valid trial, so no figures"
+    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
+    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
+
+
+def _cells(result: DelayResult, direction: Direction, figure: str, *, is_average: bool) -> list[str]:
+    spread = result.spread(direction, figure)
+    if spread is None:
+        return ["-"] * 6
+    values = (spread.mean if is_average else spread.median, spread.min, spread.max, spread.p1, spread.p99)
+    return [*map(_milliseconds, values), format_count(result.lost_frames(direction))]
+
+
+def _milliseconds(value_ns: float) -> str:
+    """The unit that RFC 8219 asks for, down to a nanosecond."""
+    return f"{value_ns / 1e6:.6f} ms" if math.isfinite(value_ns) else "infinite"
