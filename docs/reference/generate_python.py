@@ -24,8 +24,25 @@ Rates are frames per second per direction, durations are seconds, frame sizes oc
 """
 SECTIONS = (
     ("To measure", ("open_testbed", "OpenTestbed", "Conditions")),
-    ("What is asked for", ("ThroughputGoal", "LossGoal", "Waits", "Limits", "LearningChoice", "SinglePair")),
-    ("What comes out", ("Throughput", "FrameLoss", "LossPoint", "LossOutcome", "SingleTrial", "TrialResult", "Outcome", "Verdict")),
+    ("What is asked for", ("ThroughputGoal", "LossGoal", "Repetitions", "Waits", "Limits", "LearningChoice", "SinglePair")),
+    (
+        "What comes out",
+        (
+            "Throughput",
+            "FrameLoss",
+            "LossPoint",
+            "LossOutcome",
+            "ThroughputTable",
+            "LossTable",
+            "Row",
+            "Statistics",
+            "Interval",
+            "SingleTrial",
+            "TrialResult",
+            "Outcome",
+            "Verdict",
+        ),
+    ),
     ("What is told meanwhile", ("Began", "Measured", "TrialStarted", "TrialFinished", "TrialPhase", "Learned", "Note")),
     ("What can go wrong", ("EvenhandError", "RequestError", "HostError", "EngineError")),
 )

@@ -36,10 +36,10 @@ def test_latency_is_as_rfc_8219_has_it() -> None:
     found = repeat(goal_of())
     assert (found.goal.length_s, found.goal.start_s, found.goal.tags, len(found.valid)) == (120, 60, 500, 20)
     # Frames tagged: 0, 1/500, 2/500 ... 499/500 of the way from 10 us to 20 us.
-    typical = found.spread("forward", "typical")
+    typical = found.statistics("forward", "typical")
     assert typical is not None
     assert typical.median == pytest.approx(10_000 + 10_000 * 249.5 / 500, rel=1e-5)
-    worst = found.spread("reverse", "worst_case")
+    worst = found.statistics("reverse", "worst_case")
     assert worst is not None
     assert worst.median == pytest.approx(10_000 + 10_000 * 499 / 500, rel=1e-5)
     assert found.deviations == []
@@ -50,9 +50,9 @@ def test_latency_is_as_rfc_2544_has_it() -> None:
     """R2544-24: one tagged frame at 60 s of 120; the average of twenty."""
     found = repeat(goal_of(DelayTest.LATENCY_RFC2544))
     assert (found.goal.length_s, found.goal.start_s, found.goal.tags) == (120, 60, 1)
-    latency = found.spread("forward", "latency")
+    latency = found.statistics("forward", "latency")
     assert latency is not None
-    assert (latency.count, latency.mean) == (20, 10_000)
+    assert (latency.count, found.average("forward", "latency")) == (20, 10_000)
     assert "average" in shown(delay_table(found))
 
 
@@ -60,10 +60,10 @@ def test_delay_variation_is_over_every_frame() -> None:
     """R8219-12, R8219-13: 60 s, from the first frame on, the 99.9th percentile less the minimum."""
     found = repeat(goal_of(DelayTest.PDV, has_variation=True))
     assert (found.goal.length_s, found.goal.start_s, found.goal.tags) == (60, 0, 0)
-    pdv = found.spread("forward", "pdv")
+    pdv = found.statistics("forward", "pdv")
     assert pdv is not None
     assert pdv.median == pytest.approx(9990, rel=1e-3)
-    assert [found.spread("forward", f"ipdv_{name}") is not None for name in ("min", "median", "max")] == [True] * 3
+    assert [found.statistics("forward", f"ipdv_{name}") is not None for name in ("min", "median", "max")] == [True] * 3
     assert "IPDV median" in shown(delay_table(found))
 
 
@@ -74,7 +74,7 @@ def test_without_being_asked_for_there_are_no_differences() -> None:
 def test_lost_frames_are_infinitely_late() -> None:
     """R8219-16: 10 % of loss: the median stands, the 99.9th percentile does not."""
     found = repeat(goal_of(repetitions=3), limit_fps=0.9 * RATE_FPS)
-    typical, worst = found.spread("forward", "typical"), found.spread("forward", "worst_case")
+    typical, worst = found.statistics("forward", "typical"), found.statistics("forward", "worst_case")
     assert typical is not None
     assert worst is not None
     assert math.isfinite(typical.median)
@@ -105,7 +105,7 @@ def test_invalid_trials_are_repeated_and_not_charged_to_the_dut() -> None:
 def test_a_load_that_the_tester_does_not_keep_ends_it() -> None:
     found = repeat(goal_of(repetitions=5), tester_ceiling_fps=RATE_FPS / 2)
     assert found.outcome == "tester_limit"
-    assert (len(found.repetitions), found.valid, found.spread("forward", "typical")) == (1, (), None)
+    assert (len(found.repetitions), found.valid, found.statistics("forward", "typical")) == (1, (), None)
     assert "says nothing of the DUT" in "\n".join(delay_lines(found))
     assert any("0 of 5 repetitions" in deviation.text for deviation in found.deviations)
 

@@ -34,7 +34,7 @@ from evenhand.plan import (
     plan_title,
     plan_warnings,
 )
-from evenhand.procedure import BOTH_DIRECTIONS, choose_frame_size
+from evenhand.procedure import BOTH_DIRECTIONS, RFC_FRAME_SIZES, check_frame_sizes, choose_frame_size
 from evenhand.report import measured_report
 from evenhand.series import RunStore, StorageError
 from evenhand.units import format_count, parse_size
@@ -82,6 +82,14 @@ DestinationPortsOption = Annotated[
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Same seed, same frames.")]
 FrameSizeOption = Annotated[
     str | None, typer.Option("--frame-size", metavar="OCTETS", help="With FCS; IPv4 from 64, IPv6 from 84. Default: the smallest.")
+]
+FrameSizesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--frame-size",
+        metavar="OCTETS,...|all",
+        help="With FCS; IPv4 from 64, IPv6 from 84. Several make one table. all: those of RFC 2544 and RFC 5180. Default: the smallest.",
+    ),
 ]
 LossRatioOption = Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")]
 OneWayOption = Annotated[bool, typer.Option("--one-way", help="Forward direction only (left to right).")]
@@ -209,6 +217,15 @@ def parse_mode(text: str, *, where: str) -> Mode:
 def read_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | None]:
     """`--frame-size`; see `choose_frame_size`."""
     return choose_frame_size(plan, None if text is None else parse_size(text, where="--frame-size"))
+
+
+def read_frame_sizes(plan: AddressPlan, texts: list[str] | None) -> tuple[tuple[int, ...], list[str]]:
+    """`--frame-size` of verbs that take several; see `check_frame_sizes`."""
+    words = [word for text in texts or [] for word in text.split(",")]
+    sizes: list[int | None] = []
+    for word in words:
+        sizes += RFC_FRAME_SIZES if word.strip() == "all" else [parse_size(word, where="--frame-size")]
+    return check_frame_sizes(plan, sizes or [None])
 
 
 def read_directions(*, one_way: bool) -> tuple[Direction, ...]:

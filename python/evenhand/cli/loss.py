@@ -12,7 +12,7 @@ import typer
 from evenhand.cli.common import (
     DEFAULT_SEED,
     EngineOption,
-    FrameSizeOption,
+    FrameSizesOption,
     JsonOption,
     OneWayOption,
     SeedOption,
@@ -20,17 +20,18 @@ from evenhand.cli.common import (
     err,
     out,
     read_directions,
-    read_frame_size,
+    read_frame_sizes,
     warn_about,
     write_json,
 )
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
-from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.options import PlanOptions, RepetitionOptions, RunOptions, with_options
+from evenhand.cli.tables import show_table
 from evenhand.cli.waits import WaitOptions
-from evenhand.procedure import UP_TO_LINE_RATE, LossGoal, OpenTestbed, limits_of, read_setup
+from evenhand.procedure import UP_TO_LINE_RATE, Conditions, LossGoal, OpenTestbed, limits_of, read_setup
 from evenhand.progress import ProgressDisplay
-from evenhand.report import loss_lines, loss_table
+from evenhand.report import loss_lines, loss_sizes_table, loss_table
 from evenhand.testbed import TestbedLimits, check_rate
 from evenhand.units import parse_duration, parse_rate, parse_ratio
 
@@ -62,8 +63,9 @@ def loss(
     testbed: TestbedArgument,
     *,
     plan: PlanOptions,
-    frame_size: FrameSizeOption = None,
+    frame_size: FrameSizesOption = None,
     goal: LossOptions,
+    repetition: RepetitionOptions,
     one_way: OneWayOption = False,
     learning: LearningOptions,
     seed: SeedOption = DEFAULT_SEED,
@@ -81,24 +83,37 @@ def loss(
     address_plan = plan.read()
     warn_about(address_plan)
     choice = learning.read(address_plan)
-    size, note = read_frame_size(address_plan, frame_size)
+    sizes, notes = read_frame_sizes(address_plan, frame_size)
+    repetitions = repetition.read()
+    is_table = len(sizes) > 1 or repetitions.count > 1
     chosen_waits, given_limits = waits.read(), limits.read()
     goal.read(retries, TestbedLimits())  # what is wrong with it is told before the file is read
     setup = read_setup(testbed, address_plan)
     chosen = goal.read(retries, setup.testbed.limits)
     if goal.maximum_rate is not None:
-        limit = setup.testbed.max_theoretical_fps(size)
-        check_rate(chosen.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
+        for size in sizes:
+            limit = setup.testbed.max_theoretical_fps(size)
+            check_rate(chosen.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
     with ExitStack() as stack:
         store = stack.enter_context(run.open("loss"))
         progress = stack.enter_context(ProgressDisplay(err()))
-        if note is not None:
+        for note in notes:
             progress.say(note)
         bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
-        found = bed.loss(
-            goal=chosen, plan=address_plan, frame_size=size, directions=read_directions(one_way=one_way), seed=seed, waits=chosen_waits,
+        conditions = Conditions(
+            plan=address_plan, frame_size=sizes[0], directions=read_directions(one_way=one_way), seed=seed, waits=chosen_waits,
             limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
         )  # fmt: skip
+        table, found = None, None
+        if is_table:
+            table = bed.loss_table(sizes, repetitions=repetitions, goal=chosen, **conditions)
+        else:
+            found = bed.loss(goal=chosen, **conditions)
+    path = None if store is None else store.path
+    if table is not None:
+        show_table("loss", table, loss_sizes_table(table), path, is_json=json_output)
+        return
+    assert found is not None
     if json_output:
         write_json({"command": "loss", "run": None if store is None else str(store.path), **found.to_document()})
         return

@@ -8,7 +8,9 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
+
+import typer
 
 from evenhand.cli.common import (
     DEFAULT_MODE,
@@ -30,8 +32,9 @@ from evenhand.cli.common import (
     run_file,
 )
 from evenhand.plan import AddressPlan
-from evenhand.procedure import DEFAULT_PLAN
+from evenhand.procedure import DEFAULT_PLAN, Repetitions
 from evenhand.series import RunStore
+from evenhand.units import parse_ratio
 
 Verb = Callable[..., None]
 
@@ -96,6 +99,23 @@ class PlanOptions:
             fixed_source=self.fixed_source, fixed_source_network=self.fixed_source_network, common_network=self.common_network,
             source_ports=self.source_ports, destination_ports=self.destination_ports,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepetitionOptions:
+    """How often a procedure is made."""
+
+    repetitions: Annotated[
+        int, typer.Option("--repetitions", metavar="N", help="Make it N times; median, percentiles and spread are shown.")
+    ] = 1
+    spread: Annotated[
+        str | None,
+        typer.Option("--spread", metavar="RATIO", help="Fewer repetitions, from 3 on, if (maximum - minimum) / median is within this."),
+    ] = None
+
+    def read(self) -> Repetitions:
+        """RequestError names the option."""
+        return Repetitions(count=self.repetitions, spread=None if self.spread is None else parse_ratio(self.spread, where="--spread"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

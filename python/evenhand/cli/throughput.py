@@ -13,7 +13,7 @@ import typer
 from evenhand.cli.common import (
     DEFAULT_SEED,
     EngineOption,
-    FrameSizeOption,
+    FrameSizesOption,
     JsonOption,
     LossRatioOption,
     OneWayOption,
@@ -22,19 +22,21 @@ from evenhand.cli.common import (
     err,
     out,
     read_directions,
-    read_frame_size,
+    read_frame_sizes,
     warn_about,
     write_json,
 )
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
-from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.options import PlanOptions, RepetitionOptions, RunOptions, with_options
 from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
+from evenhand.cli.tables import show_table
 from evenhand.cli.waits import WaitOptions
+from evenhand.errors import RequestError
 from evenhand.plan import Traffic
 from evenhand.procedure import UP_TO_LINE_RATE, OpenTestbed, SinglePair, limits_of, read_setup
 from evenhand.progress import ProgressDisplay
-from evenhand.report import summary_lines, trials_table
+from evenhand.report import summary_lines, throughput_sizes_table, trials_table
 from evenhand.search import ThroughputGoal
 from evenhand.testbed import TestbedLimits, check_rate
 from evenhand.units import parse_duration, parse_rate, parse_ratio
@@ -80,8 +82,9 @@ def throughput(
     testbed: TestbedArgument,
     *,
     plan: PlanOptions,
-    frame_size: FrameSizeOption = None,
+    frame_size: FrameSizesOption = None,
     goal: GoalOptions,
+    repetition: RepetitionOptions,
     one_way: OneWayOption = False,
     single_pair: SinglePairOptions,
     learning: LearningOptions,
@@ -98,29 +101,46 @@ def throughput(
     warn_about(address_plan)
     choice = learning.read(address_plan)
     single_pair.check(address_plan)
-    size, note = read_frame_size(address_plan, frame_size)
+    sizes, notes = read_frame_sizes(address_plan, frame_size)
+    repetitions = repetition.read()
+    is_table = len(sizes) > 1 or repetitions.count > 1
+    if single_pair.after is not None and len(sizes) > 1:
+        raise RequestError(
+            f"a run to compare with has one frame size, and here are {len(sizes)}", where="--after, --frame-size",
+            next_step="Use --single-pair-first, or one size.",
+        )  # fmt: skip
     chosen_waits = waits.read()
     given_limits = limits.read()
     goal.read(retries, TestbedLimits())  # what is wrong with it is told before the file is read
     setup = read_setup(testbed, address_plan)
     chosen = goal.read(retries, setup.testbed.limits)
     if goal.maximum_rate is not None:
-        limit = setup.testbed.max_theoretical_fps(size)
-        check_rate(chosen.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
+        for size in sizes:
+            limit = setup.testbed.max_theoretical_fps(size)
+            check_rate(chosen.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
     directions = read_directions(one_way=one_way)
     before = None
     if single_pair.after is not None:
         before = read_single_pair(
-            single_pair.after, setup, address_plan, frame_size=size, directions=directions, loss_ratio=chosen.loss_ratio
+            single_pair.after, setup, address_plan, frame_size=sizes[0], directions=directions, loss_ratio=chosen.loss_ratio
         )
     with ExitStack() as stack:
         store = stack.enter_context(run.open("throughput"))
         progress = stack.enter_context(ProgressDisplay(err()))
-        if note is not None:
+        for note in notes:
             progress.say(note)
         bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
+        if is_table:
+            table = bed.throughput_table(
+                sizes, repetitions=repetitions, goal=chosen, single_pair_first=single_pair.single_pair_first, plan=address_plan, seed=seed,
+                directions=directions, waits=chosen_waits, host_macs=learning.host_macs.value, learning=choice, single_pair=before,
+                limits=limits_of(setup.testbed.limits, loss_ratio=chosen.loss_ratio, given=given_limits),
+            )  # fmt: skip
+            path = None if store is None else store.path
+            show_table("throughput", table, throughput_sizes_table(table), path, is_json=json_output)
+            return
         search = partial(
-            bed.throughput, goal=chosen, frame_size=size, seed=seed, directions=directions, waits=chosen_waits,
+            bed.throughput, goal=chosen, frame_size=sizes[0], seed=seed, directions=directions, waits=chosen_waits,
             limits=limits_of(setup.testbed.limits, loss_ratio=chosen.loss_ratio, given=given_limits), host_macs=learning.host_macs.value,
             learning=choice,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from evenhand.plan import Direction
 from evenhand.procedure.events import Began, Measured, OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
-from evenhand.procedure.spread import Spread, percentile
+from evenhand.procedure.statistics import Statistics, percentile
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Measurer, TrialResult, Verdict
@@ -149,7 +149,12 @@ Figure = Callable[[Delays], float]
 
 def _typical(delays: Delays) -> float:
     """The median: the mean of the two middle values where they are even in number (R8219-15)."""
-    return Spread.of(delays.tagged_ns).median
+    statistics = Statistics.of(delays.tagged_ns)
+    return math.nan if statistics is None else statistics.median
+
+
+def _worst_case(delays: Delays) -> float:
+    return percentile(sorted(delays.tagged_ns), 0.999)
 
 
 def _variation(name: str) -> Figure:
@@ -161,7 +166,7 @@ def _variation(name: str) -> Figure:
 
 
 FIGURES: dict[DelayTest, dict[str, Figure]] = {
-    DelayTest.LATENCY: {"typical": _typical, "worst_case": lambda delays: percentile(delays.tagged_ns, 999, 1000)},
+    DelayTest.LATENCY: {"typical": _typical, "worst_case": _worst_case},
     DelayTest.LATENCY_RFC2544: {"latency": lambda delays: delays.tagged_ns[0]},
     DelayTest.PDV: {"pdv": lambda delays: delays.pdv_ns},
 }
@@ -206,10 +211,10 @@ class DelayResult:
         """Of each valid repetition, in ns; infinite where lost frames make it so."""
         return tuple(self.figures[figure](_delays_of(trial.directions[direction])) for trial in self.valid)
 
-    def spread(self, direction: Direction, figure: str) -> Spread | None:
+    def statistics(self, direction: Direction, figure: str) -> Statistics | None:
         """Over the repetitions; None without a valid one, or where no pair of frames came for a difference."""
         values = self.values(direction, figure)
-        return Spread.of(values) if values and not any(map(math.isnan, values)) else None
+        return None if any(map(math.isnan, values)) else Statistics.of(values)
 
     def lost_frames(self, direction: Direction) -> int:
         """Over all valid repetitions, of the frames whose delay counts."""
@@ -268,13 +273,29 @@ class DelayResult:
             return "stopped"
         return "measured" if self.is_complete else "tester_limit"
 
+    def average(self, direction: Direction, figure: str) -> float | None:
+        """Over the repetitions, in ns: what R2544-24 asks for."""
+        values = self.values(direction, figure)
+        return sum(values) / len(values) if values else None
+
     def _figure_document(self, direction: Direction, name: str) -> dict[str, Any] | None:
-        spread = self.spread(direction, name)
-        if spread is None:
+        statistics = self.statistics(direction, name)
+        if statistics is None:
             return None
+        interval = statistics.median_interval
+        figures = {
+            "median_ns": statistics.median,
+            "average_ns": self.average(direction, name),
+            "minimum_ns": statistics.minimum,
+            "maximum_ns": statistics.maximum,
+            "percentile_1_ns": statistics.percentile_1,
+            "percentile_99_ns": statistics.percentile_99,
+        }
         return {
-            **spread.to_document(unit="ns"),
-            "values": [value if math.isfinite(value) else None for value in self.values(direction, name)],
+            "count": statistics.count,
+            **{key: _finite(value) for key, value in figures.items()},
+            "median_interval": {"low_ns": _finite(interval.low), "high_ns": _finite(interval.high), "level": interval.level},
+            "values": [_finite(value) for value in self.values(direction, name)],
         }
 
     @property
@@ -298,6 +319,11 @@ def measure_delay(
         result = DelayResult(profile=tester.profile, goal=goal, repetitions=repeat.run())
         record.finish_with(result.outcome, result.summary())
     return result
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _delays_of(direction: DirectionResult) -> Delays:

@@ -8,6 +8,8 @@ from evenhand.plan import AddressPlan
 
 MAX_FRAME_SIZE = 1518
 DEFAULT_FRAME_SIZE = 64
+RFC_FRAME_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
+"""R2544-04 and R5180-09; with IPv6 84 takes the place of 64 (R5180-10)."""
 
 
 def choose_frame_size(plan: AddressPlan, size: int | None, *, where: str = "--frame-size") -> tuple[int, str | None]:

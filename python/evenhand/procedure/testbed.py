@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,20 +13,22 @@ from evenhand.plan import AddressPlan, Direction, HostMacs, make_plan
 from evenhand.procedure import loss
 from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.frame_size import choose_frame_size
+from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frame_size
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
 from evenhand.procedure.limits import retries_of
-from evenhand.procedure.loss import FrameLoss, LossGoal
+from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
+from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, repeat
 from evenhand.procedure.setup import DEFAULT_PLAN, Setup
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, with_maximum
-from evenhand.search import ThroughputGoal
+from evenhand.search import Outcome, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Waits
 
+ONCE = Repetitions()
 BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 
 
@@ -101,6 +103,78 @@ class OpenTestbed:
         """
         with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="--rate"), **conditions) as tester:
             return measure_delay(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def throughput_table(
+        self,
+        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        *,
+        repetitions: Repetitions = ONCE,
+        goal: ThroughputGoal | None = None,
+        single_pair_first: bool = False,
+        **conditions: Unpack[Conditions],
+    ) -> ThroughputTable:
+        """Throughput by frame size, each search repeated (R2544-04, R2544-22, SEED-72). Every search is stored by its own name.
+
+        Args:
+            frame_sizes: In this order; `frame_size` of the conditions has no say here.
+            repetitions: How often, and when fewer are enough.
+            single_pair_first: Search with one address pair first, once for each size (SEED-02).
+        """
+        plan, sizes = self._sizes(frame_sizes, conditions)
+        chosen = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
+        rows = []
+        for size in sizes:
+            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            if single_pair_first:
+                one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
+                first = self.throughput(goal=chosen, name=f"throughput, {size} octets, one address pair", **one_pair)
+                of_size["single_pair"] = SinglePair.of(first.search, first.profile)
+            with self.tester(check=lambda profile: with_maximum(chosen, profile), **of_size) as tester:
+
+                def search(number: int, tester: OpenTester = tester, size: int = size) -> Throughput:
+                    name = f"throughput, {size} octets, repetition {number}"
+                    return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+
+                rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
+            if rows[-1].repetitions[-1].outcome is Outcome.STOPPED:
+                break
+        return ThroughputTable(rows=tuple(rows))
+
+    def loss_table(
+        self,
+        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        *,
+        repetitions: Repetitions = ONCE,
+        goal: LossGoal | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> LossTable:
+        """Frame loss rate by frame size and load, each series repeated. See `throughput_table`."""
+        plan, sizes = self._sizes(frame_sizes, conditions)
+        chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
+        rows = []
+        for size in sizes:
+            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **of_size) as tester:
+
+                def series(number: int, tester: OpenTester = tester, size: int = size) -> FrameLoss:
+                    name = f"loss, {size} octets, repetition {number}"
+                    return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+
+                rows.append(repeat(series, repetitions, frame_size=size, on_event=self.on_event))
+            if rows[-1].repetitions[-1].outcome is LossOutcome.STOPPED:
+                break
+        return LossTable(rows=tuple(rows))
+
+    def _sizes(self, frame_sizes: Sequence[int], conditions: Conditions) -> tuple[AddressPlan, tuple[int, ...]]:
+        """All of them are checked before the first is measured."""
+        given = conditions.get("plan", DEFAULT_PLAN)
+        plan = make_plan(given) if isinstance(given, str) else given
+        sizes, notes = check_frame_sizes(plan, frame_sizes)
+        for note in notes:
+            self.on_event(Note(text=note))
+        return plan, sizes
 
     def trial(self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]) -> SingleTrial:
         """One trial at `rate_fps` per direction; its verdict may be INVALID."""

@@ -17,6 +17,7 @@ from evenhand.report.proof import (
     proof_lines,
 )
 from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, suite_table
+from evenhand.report.table import loss_sizes_table, table_lines, throughput_sizes_table
 from evenhand.report.throughput import (
     VERDICT_STYLES,
     describe_load,
@@ -40,6 +41,7 @@ __all__ = [
     "learning_lines",
     "learning_status",
     "loss_lines",
+    "loss_sizes_table",
     "loss_table",
     "make_pcap",
     "measured_report",
@@ -49,6 +51,8 @@ __all__ = [
     "suite_lines",
     "suite_table",
     "summary_lines",
+    "table_lines",
+    "throughput_sizes_table",
     "trial_report",
     "trials_table",
 ]

@@ -65,11 +65,12 @@ def delay_lines(result: DelayResult) -> list[str]:
 
 
 def _cells(result: DelayResult, direction: Direction, figure: str, *, is_average: bool) -> list[str]:
-    spread = result.spread(direction, figure)
-    if spread is None:
+    statistics = result.statistics(direction, figure)
+    if statistics is None:
         return ["-"] * 6
-    values = (spread.mean if is_average else spread.median, spread.min, spread.max, spread.p1, spread.p99)
-    return [*map(_milliseconds, values), format_count(result.lost_frames(direction))]
+    middle = result.average(direction, figure) if is_average else statistics.median
+    values = (middle, statistics.minimum, statistics.maximum, statistics.percentile_1, statistics.percentile_99)
+    return [*(_milliseconds(value) for value in values if value is not None), format_count(result.lost_frames(direction))]
 
 
 def _milliseconds(value_ns: float) -> str:
