@@ -24,7 +24,7 @@ Rates are frames per second per direction, durations are seconds, frame sizes oc
 """
 SECTIONS = (
     ("To measure", ("open_testbed", "OpenTestbed", "Conditions")),
-    ("What is asked for", ("ThroughputGoal", "LossGoal", "Repetitions", "Waits", "Limits", "LearningChoice", "SinglePair")),
+    ("What is asked for", ("ThroughputGoal", "LossGoal", "DelayGoal", "DelayTest", "Repetitions", "Waits", "Limits", "LearningChoice", "SinglePair")),
     (
         "What comes out",
         (
@@ -32,6 +32,7 @@ SECTIONS = (
             "FrameLoss",
             "LossPoint",
             "LossOutcome",
+            "DelayResult",
             "ThroughputTable",
             "LossTable",
             "Row",

@@ -92,6 +92,33 @@ def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> Non
     assert len(stored.trials) == len(found.trials)
 
 
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
+    """R8219-07, R8219-09, R8219-12, IPv4 and IPv6: a router that holds each frame for 5 ms. `bench/truth.py` measures how near it is."""
+    delay_ns = 5e6
+    with reference_router(make_plan(plan), ReferenceDut(extra_delay_us=delay_ns / 1e3)) as router:
+        path = tmp_path / "delay.toml"
+        path.write_text(text_for(router))
+        with evenhand.open_testbed(path) as opened:
+            for test, figure in ((evenhand.DelayTest.LATENCY, "typical"), (evenhand.DelayTest.PDV, "ipdv_median")):
+                goal = evenhand.DelayGoal(
+                    test=test, rate_fps=LIMIT_FPS, duration_s=1.0, from_s=0.5, repetitions=3, has_variation=test is evenhand.DelayTest.PDV,
+                    invalid_retries=10, patience=30,
+                )  # fmt: skip
+                found = opened.delay(goal=goal, plan=plan, waits=QUICK, limits=PATIENT)
+                assert found.outcome == "measured"
+                for direction in found.profile.directions:
+                    values = found.values(direction, figure)
+                    assert len(values) == 3
+                    if test is evenhand.DelayTest.LATENCY:
+                        assert min(values) >= delay_ns
+                        assert min(found.values(direction, "worst_case")) >= max(0.0, min(values))
+                    else:
+                        # Frames come back as evenly as they were sent: the delay is the same for each.
+                        assert max(map(abs, values)) < delay_ns / 10
+                        assert min(found.values(direction, "pdv")) >= 0
+
+
 def test_what_cannot_be_is_refused_before_anything_is_sent(testbed: Path) -> None:
     other = "gateway-v6" if testbed.stem == "gateway-v4" else "gateway-v4"
     with evenhand.open_testbed(testbed, engine=Path("/nowhere/engine")) as opened:
