@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <array>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -123,6 +124,31 @@ TEST_CASE("source and destination are not tied: all pairs of 16 hosts occur equa
         ++pairs[(flow.source - 1) * 16 + flow.destination - 1];
     }
     CHECK(std::abs(deviate(pairs, draws)) < 5);
+}
+
+TEST_CASE("each value is drawn on its own: no stride from one frame to the next is common (R4814-07)") {
+    // A random start and increments would be uniform in each field as well.
+    for (const auto& p : {gateway_v4(), gateway_v6(), tests::nets_v4(), tests::nets_v6()}) {
+        for (const auto direction : {Direction::forward, Direction::reverse}) {
+            const FlowDraw draw{p, direction, 5};
+            constexpr std::uint64_t frames = 1024;
+            std::array<std::set<std::uint32_t>, 4> strides;
+            FlowBlock block;
+            std::array<std::uint32_t, 4> last{};
+            for (std::uint64_t k = 0; k < frames; k += FlowBlock::size) {
+                draw.draw_block(k, 1, block);
+                for (std::size_t j = 0; j < FlowBlock::size; ++j) {
+                    for (std::size_t field = 0; field < strides.size(); ++field) {
+                        const auto value = static_cast<std::uint32_t>(block.lanes.field[field][j]);
+                        strides[field].insert(value - last[field]);
+                        last[field] = value;
+                    }
+                }
+            }
+            // Of 2^17 possible strides 1,024 draws repeat four or so.
+            for (const auto& of_field : strides) CHECK(of_field.size() > frames - 64);
+        }
+    }
 }
 
 TEST_CASE("directions, seeds and streams") {
