@@ -205,8 +205,8 @@ def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
         f" deviation, and {numbers['not offered']} are not offered in this version.",
         "A number is the project's own count within the document; a test claims it by naming it.",
         "*Tested* is what `make test` runs. Tests marked *slow* are run by `make prove` alone; what only they check is *proved*.",
-        "For each requirement of SEED, R4814 and RSS that is tested, `tools/breaks.py` breaks the product on purpose and sees the test fail:",
-        "[how](../../HACKING.md#breaks-on-purpose).",
+        "For each requirement of SEED, R4814 and RSS that is tested, `tools/breaks.py` breaks the product on purpose and sees a test fail",
+        "([how](../../HACKING.md#breaks-on-purpose)).",
         f"Deviations, and what is not offered, are written down in [{NOTES.name}]({NOTES.name}).",
     ]
     for prefix, document in DOCUMENTS.items():
