@@ -85,7 +85,7 @@ class Worktree:
 
     def run(self, test: str) -> Ran:
         """One test, alone."""
-        return self._run_case(test) if _is_cpp(test) else self._run_pytest([test])[test]
+        return self._run_case(test) if _is_cpp(test) else self._run_pytest([test], "--exitfirst")[test]
 
     def run_unbroken(self, tests: Sequence[str]) -> dict[str, Ran]:
         """All of them. What fails is run once more: tests on ports ask a clock, and a busy host can spoil one."""
@@ -101,10 +101,10 @@ class Worktree:
         text = (self.path / file).read_text()
         return ["engine/evenhand-engine", "router/evenhand-router"] if "mark.wire" in text else []
 
-    def _run_pytest(self, tests: Sequence[str]) -> dict[str, Ran]:
+    def _run_pytest(self, tests: Sequence[str], *options: str) -> dict[str, Ran]:
         report = self.path.parent / "report.xml"
         report.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=line", "-rs", f"--junitxml={report}", *tests]
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=line", "-rs", f"--junitxml={report}", *options, *tests]
         try:
             ended = self._run(command, ENDLESS_S)
         except subprocess.TimeoutExpired:
