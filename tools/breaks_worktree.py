@@ -152,7 +152,7 @@ class Worktree:
 
     def _remove(self) -> None:
         """A second Ctrl-C must not leave half of it."""
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             assert self._folder is not None
             subprocess.run(
@@ -161,7 +161,8 @@ class Worktree:
             shutil.rmtree(self._folder, ignore_errors=True)
             subprocess.run(["git", "-C", str(self._root), "worktree", "prune"], capture_output=True, check=False)
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _run(self, command: Sequence[str | Path], endless_s: float) -> subprocess.CompletedProcess[str]:
         """In the worktree, in a session of its own that is ended as a whole if we are."""

@@ -35,6 +35,12 @@ SEES = Break(
 SEES_NOT = replace(SEES, tests=("tests/plan/test_warnings.py::test_gateway_forms_are_never_warned_of",))
 
 
+IN_GIT = pytest.mark.skipif(
+    subprocess.run(["git", "-C", str(breaks.ROOT), "rev-parse", "HEAD"], capture_output=True, check=False).returncode != 0,
+    reason="a worktree needs a git checkout that is ours",
+)
+
+
 def listed() -> list[Break]:
     return breaks.read_breaks((breaks.ROOT / breaks.LIST).read_text())
 
@@ -87,6 +93,7 @@ def test_an_entry_with_a_slip_is_refused(old: str, new: str, words: str) -> None
         breaks.read_breaks(ENTRY.replace(old, new))
 
 
+@IN_GIT
 def test_a_break_is_caught_by_a_test_that_fails_and_the_checkout_stays_as_it_is() -> None:
     """For real, in a worktree: a test that sees it, one that does not, one that is not there, a text that is gone."""
     before = (breaks.ROOT / SEES.file).read_bytes()
@@ -99,18 +106,22 @@ def test_a_break_is_caught_by_a_test_that_fails_and_the_checkout_stays_as_it_is(
         missed = breaks.try_break(tree, SEES_NOT)
         assert (missed.verdict, missed.why) == (breaks.NOT_CAUGHT, f"passed: {SEES_NOT.tests[0]}")
         both = breaks.try_break(tree, replace(SEES, tests=(*SEES.tests, *SEES_NOT.tests)))
-        assert both.verdict == breaks.NOT_CAUGHT
+        assert both.verdict == breaks.NOT_CAUGHT, "each test that a break names must fail"
         absent = breaks.try_break(tree, replace(SEES, tests=("tests/plan/test_warnings.py::test_none",)))
         assert absent.verdict == breaks.NOT_CAUGHT
         assert absent.why.startswith("not found")
         assert breaks.try_break(tree, replace(SEES, old="no such text")).verdict == breaks.DOES_NOT_APPLY
         assert tree.run(SEES.tests[0]) == Ran(Ran.PASSED), "mended after each"
+        (tree.path / SEES.file).write_text(SEES.applied_to((tree.path / SEES.file).read_text()))
+        ran = tree.run_unbroken([*SEES.tests, *SEES_NOT.tests])
+        assert [ran[test].result for test in (*SEES.tests, *SEES_NOT.tests)] == [Ran.FAILED, Ran.PASSED], "a checkout that fails by itself"
     assert not folder.exists()
     assert str(folder) not in _git("worktree", "list")
     assert (breaks.ROOT / SEES.file).read_bytes() == before
     assert _git("status", "--porcelain") == status
 
 
+@IN_GIT
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 def test_an_interrupted_run_leaves_no_worktree(number: signal.Signals, tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
