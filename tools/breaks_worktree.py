@@ -106,9 +106,9 @@ class Worktree:
         report.unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=line", "-rs", f"--junitxml={report}", *options, *tests]
         try:
-            ended = self._run(command, ENDLESS_S)
+            ended = self._run(command, ENDLESS_S * len(tests))
         except subprocess.TimeoutExpired:
-            return dict.fromkeys(tests, Ran(Ran.ENDLESS, f"{ENDLESS_S:.0f} s"))
+            return dict.fromkeys(tests, Ran(Ran.ENDLESS, f"{ENDLESS_S * len(tests):.0f} s"))
         if ended.returncode in PYTEST_NOTHING_RAN:
             return dict.fromkeys(tests, Ran(Ran.NOT_FOUND, ended.stdout.strip().splitlines()[-1]))
         try:
