@@ -66,8 +66,8 @@ def l3fwd(program: Path, folder: Path, plan: str, *, known_sides: tuple[int, ...
         socket.unlink(missing_ok=True)
     process = started(
         [
-            str(program), "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=third-party-{folder.name}", "--no-pci", "--no-telemetry",
-            "--lcores", "0@0",
+            str(program), "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=l3fwd-{folder.name}", "--no-pci",
+            "--no-telemetry", "--lcores", "0@0",
             *(f"--vdev={MEMIF.format(side, 'server', sockets[side])},mac={DUT_MACS[side]}" for side in (0, 1)),
             "--", "-p", "0x3", "-P", "--config=(0,0,0),(1,0,0)", "--lookup=lpm", f"--rule_ipv4={rules[4]}", f"--rule_ipv6={rules[6]}",
             *(f"--eth-dest={side},{TESTER_MACS[side]}" for side in (0, 1)), "--parse-ptype",
