@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: MLRsearch (RFC 9971). The package `MLRsearch` chooses the trials; what they say about a load is judged here, and INVALID is kept out.
+"""Station 8: MLRsearch (RFC 9971). The package `MLRsearch` chooses the trials; what they say about a load is judged here.
 
 The package knows no trial that says nothing. It is told a loss where a load stayed INVALID, so that it goes on below, and none of what it
 concludes from that is used: bounds come from `classification.py`, over the valid trials alone.
@@ -45,7 +45,7 @@ def find_goals(measurer: Measurer, goals: MlrGoals, *, on_progress: ProgressCall
     return _MlrSearch(measurer=measurer, goals=goals, on_progress=on_progress, overhead_s=overhead_s).run()
 
 
-class _SearchEnded(Exception):
+class _SearchEndedError(Exception):
     """Takes the package's controller down; never leaves this file."""
 
 
@@ -73,7 +73,7 @@ class _MlrSearch:
         try:
             MultipleLossRatioSearch(config=config).search(measurer=self, debug=_say_nothing)
             self.is_finished = True
-        except _SearchEnded:
+        except _SearchEndedError:
             pass
         return MlrResult(
             goal=self.goals, goals=tuple(self._result_for(goal) for goal in self.goals.goals),
@@ -95,7 +95,7 @@ class _MlrSearch:
         for attempt in count(1):
             result = self._measure(duration_s, load_fps, attempt)
             if result.was_stopped:
-                raise _SearchEnded
+                raise _SearchEndedError
             if result.is_valid:
                 self.given_up_in_a_row = 0
                 return result
@@ -105,7 +105,7 @@ class _MlrSearch:
         self.given_up[load_fps] = invalid.offered_fps
         self.given_up_in_a_row += 1
         if self.given_up_in_a_row == LOADS_GIVEN_UP_IN_A_ROW:
-            raise _SearchEnded
+            raise _SearchEndedError
         return None
 
     def _steer_down(self, duration_s: float, load_fps: float) -> MeasurementResult:
@@ -121,7 +121,7 @@ class _MlrSearch:
 
     def _measure(self, duration_s: float, load_fps: float, attempt: int) -> TrialResult:
         if len(self.trials) == self.goals.max_trials:
-            raise _SearchEnded
+            raise _SearchEndedError
         number, purpose = len(self.trials) + 1, Purpose.MAXIMUM if load_fps == self.goals.max_fps else Purpose.SEARCH
         remaining_trials, remaining_s = self._estimate()
         self._tell(

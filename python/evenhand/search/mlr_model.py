@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -51,7 +52,7 @@ class MlrGoal:
             raise RequestError(f"width {self.width}: must be above 0 and below 1", where=where, next_step="Use 0.5%.")
         if not 0 < self.initial_duration_s <= self.final_duration_s:
             raise RequestError(
-                f"the initial trials of {format_duration(self.initial_duration_s)} must last above 0 s, and no longer than the final ones of "
+                f"the initial trials of {format_duration(self.initial_duration_s)} must last above 0 s, and no longer than the final ones, "
                 f"{format_duration(self.final_duration_s)}",
                 where=where,
                 next_step="Make the initial duration shorter, or the final one longer.",
@@ -63,13 +64,6 @@ class MlrGoal:
                 where=where,
                 next_step="Make the sum at least as long as a final trial.",
             )
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name}: loss ratio {format_ratio(self.loss_ratio)}, final trials of {format_duration(self.final_duration_s)}, duration sum "
-            f"{format_duration(self.duration_sum_s)}, exceed ratio {format_ratio(self.exceed_ratio)}, width {format_ratio(self.width)}, "
-            f"initial trials of {format_duration(self.initial_duration_s)}"
-        )
 
     @property
     def attributes(self) -> tuple[float, ...]:
@@ -96,7 +90,7 @@ class MlrGoals:
     search: ClassVar[str] = "mlr"
     goals: tuple[MlrGoal, ...]
     max_fps: float
-    """Max Load: the line rate, or the user's maximum."""
+    """Max Load: the line rate, or the user's maximum. Infinite as long as the line rate is not known; a search needs a finite one."""
     min_fps: float | None = None
     """Min Load; default a thousandth of the maximum, and a frame in the shortest trial (MLR-12)."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
@@ -114,7 +108,7 @@ class MlrGoals:
                     raise RequestError(f"{other.name} and {goal.name} are the same goal", where="goal", next_step="Leave one of them out.")
         check_loads(self.max_fps, self.min_fps)
         check_retries(self.invalid_retries, self.patience)
-        if self.lowest_fps >= self.max_fps:
+        if not math.isinf(self.max_fps) and self.lowest_fps >= self.max_fps:
             raise RequestError(
                 f"minimum and maximum rate are both {format_count(self.max_fps)} fps: there is nothing to search between them",
                 where="minimum rate",
