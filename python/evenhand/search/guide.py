@@ -35,6 +35,8 @@ class Guide:
     """Loads that failed one after the other, and the rate of the frames that were too many; both in frames per second."""
     _is_begin_guessed: bool = False
     """The last load is where the loss should begin."""
+    _jump_fps: float | None = None
+    """Where the loss would begin if it grew straight with the load: tried once the other guess has turned out too low."""
     _is_done: bool = False
 
     def next_load(self, bracket: Bracket) -> float | None:
@@ -60,6 +62,7 @@ class Guide:
         elif is_pass and self._is_begin_guessed:
             # The limit is hardly above it; halving what lies between would take longer.
             self._is_upward, self._step = True, 1.0
+            self._jump_fps = self._begin_of_loss(is_soft=False)
         else:
             self._is_done = True
         self._is_begin_guessed = False
@@ -73,10 +76,14 @@ class Guide:
         if self._is_upward is None:
             return self.center_fps
         if self._is_upward:
-            return whole_load(bracket.lower_fps / (1 - width))
+            if self._jump_fps is not None and self._step > 1:
+                jump_fps, self._jump_fps, self._step = self._jump_fps * (1 - self.precision / 2), None, 1 / STEP_GROWTH
+                if bracket.lower_fps < jump_fps < (bracket.below_fps or math.inf):
+                    return whole_load(jump_fps)
+            return whole_load(bracket.lower_fps / (1 - max(self.precision, width)))
         assert bracket.below_fps is not None
         nearest_fps = bracket.below_fps * (1 - width)
-        begin_fps = self._begin_of_loss()
+        begin_fps = self._begin_of_loss(is_soft=self.loss_ratio == 0)
         self._is_begin_guessed = begin_fps is not None and begin_fps < nearest_fps
         if begin_fps is not None and self._is_begin_guessed:
             return whole_load(max(begin_fps * (1 - self.precision / 2), bracket.below_fps * LONGEST_STEP))
@@ -84,11 +91,11 @@ class Guide:
         lost_fps = self._losses[-1][1] if self._losses else 0.0
         return whole_load(max(min(nearest_fps, bracket.below_fps - lost_fps), bracket.below_fps * LONGEST_STEP))
 
-    def _begin_of_loss(self) -> float | None:
-        """Where the last two losses point at. Without tolerance the loss begins like a parabola, softly; at a ratio it passes straight."""
+    def _begin_of_loss(self, *, is_soft: bool) -> float | None:
+        """Where the last two losses point at: a soft loss begins like a parabola, and a tolerated ratio is passed straight."""
         if len(self._losses) < 2:
             return None
         (upper_fps, more), (lower_fps, less) = self._losses
-        if self.loss_ratio == 0:
+        if is_soft:
             more, less = math.sqrt(more), math.sqrt(less)
         return lower_fps - less * (upper_fps - lower_fps) / (more - less) if upper_fps > lower_fps and more > less else None

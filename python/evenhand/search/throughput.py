@@ -123,7 +123,8 @@ class _Search:
         """Tell the guide what became of a load. The first loss makes a guide, and so does one in the confirmation, which knows better."""
         if self.goal.is_guided and not result.is_pass and (self.guide is None or purpose is Purpose.CONFIRMATION):
             forwarded_fps = load_fps * (1 - result.loss_ratio) / (1 - self.goal.loss_ratio)
-            center_fps = whole_load(min(forwarded_fps, load_fps * (1 - self.goal.precision)))
+            # Half a width lower: what a queue held at the end was forwarded too, and is no rate.
+            center_fps = whole_load(min(forwarded_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision)))
             self.guide = Guide(center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio)
         elif self.guide is not None:
             self.guide.note(load_fps, is_pass=result.is_pass, loss_ratio=result.loss_ratio)
