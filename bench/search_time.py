@@ -72,7 +72,9 @@ def compare(name: str, make_measurer: Callable[[], Measurer], max_fps: float) ->
         result = run_search(ten, replace(goal, known_fps=known if results else None))
         known = result.throughput_fps or known
         results.append(result)
-    found = run_search(goals, MlrGoals(goals=(MlrGoal(name="NDR", width=PRECISION), MlrGoal(name="PDR", loss_ratio=0.005)), max_fps=max_fps))
+    found = run_search(
+        goals, MlrGoals(goals=(MlrGoal(name="NDR", width=PRECISION), MlrGoal(name="PDR", loss_ratio=0.005)), max_fps=max_fps)
+    )
     shares = guided.seconds / plain.seconds, ten.seconds / (REPETITIONS * plain.seconds)
     are_met = shares[0] <= ONE_SEARCH, shares[1] <= TEN_SEARCHES
     ended = all(r.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM) for r in (first, *results))
@@ -86,7 +88,12 @@ def compare(name: str, make_measurer: Callable[[], Measurer], max_fps: float) ->
     return {
         "device": name,
         "plain": {"seconds": plain.seconds, "trials": plain.trials, "lower_fps": truth[0], "upper_fps": truth[1]},
-        "guided": {"seconds": guided.seconds, "trials": guided.trials, "throughput_fps": first.throughput_fps, "upper_fps": first.upper_fps},
+        "guided": {
+            "seconds": guided.seconds,
+            "trials": guided.trials,
+            "throughput_fps": first.throughput_fps,
+            "upper_fps": first.upper_fps,
+        },
         "ten": {"seconds": ten.seconds, "trials": ten.trials, "throughput_fps": [r.throughput_fps for r in results]},
         "mlr": {"seconds": goals.seconds, "trials": goals.trials, "goals": [g.to_document() for g in found.goals]},
         "one_share": shares[0],

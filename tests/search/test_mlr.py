@@ -74,7 +74,7 @@ def check_is_proven(device: SimulatedMeasurer, result: MlrResult) -> None:
 
 @given(limit_fps=st.floats(min_value=0, max_value=2 * MAX_FPS), width=st.sampled_from([0.001, 0.005, 0.05]))
 def test_a_hard_limit_is_enclosed_for_every_goal(limit_fps: float, width: float) -> None:
-    """MLR-01/02/05/10, MLR-12: regular within the width, and irregular where maximum or minimum end the search."""
+    """MLR-01/02/04/05/10, MLR-12: regular within the width, and irregular where maximum or minimum end the search."""
     device = SimulatedMeasurer(limit_fps=limit_fps)
     result = search(device, replace(NDR, width=width), replace(PDR, width=width))
     check_is_proven(device, result)

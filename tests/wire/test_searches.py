@@ -21,9 +21,10 @@ from evenhand.series import read_run
 
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
 LIMIT_FPS = 20_000.0
-QUEUE_FRAMES = 64
-WIDTH = 0.02
-FINAL_S = 1.0
+QUEUE_FRAMES = 512
+"""25 ms at that rate: what a busy host makes late, and does not count as overdue, must fit in."""
+WIDTH = 0.03
+FINAL_S = 2.0
 ATTEMPTS = 3
 """A host that takes CPUs away can spoil a search; an untrue tester would spoil all."""
 TESTBED = """isolated_test_environment = true
@@ -39,7 +40,7 @@ threads = [{thread}]
 ring_frames = 2048
 [limits]
 offered_tolerance = "0.1%"
-overdue_after = "20ms"
+overdue_after = "5ms"
 overdue_tolerance = "2%"
 invalid_retries = 6
 """
@@ -58,7 +59,8 @@ def search(folder: Path, name: str, *options: str) -> tuple[dict[str, Any], Path
         )
         command = [sys.executable, "-m", "evenhand", "throughput", testbed, "--plan", name, "--hosts", "1", "--one-way"]
         command += ["--maximum-rate", "60kfps", "--duration", "0.5s", "--final-duration", f"{FINAL_S}s", "--precision", str(WIDTH)]
-        command += ["--waits", "short", "--json", "--run", run, *options]
+        command += ["--waits", "short", "--wait-after-routing", "0s", "--wait-after-learning", "50ms", "--wait-restabilize", "50ms"]
+        command += ["--json", "--run", run, *options]
         ended = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout), run
@@ -66,12 +68,12 @@ def search(folder: Path, name: str, *options: str) -> tuple[dict[str, Any], Path
 
 @pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
 def test_mlr_finds_ndr_and_pdr_of_the_set_limit(name: str, tmp_path: Path) -> None:
-    """MLR-01, MLR-08, MLR-10, MLR-11: one search, two goals. The queue lets a trial of a second pass by so much more."""
+    """MLR-01, MLR-08, MLR-10, MLR-11: one search, two goals. The queue lets a trial pass that is so much faster."""
     try:
         find_program(ROUTER)
     except HostError as error:
         pytest.skip(f"no router: {error}")
-    slack_fps = 2 * QUEUE_FRAMES / FINAL_S
+    slack_fps = QUEUE_FRAMES / FINAL_S
     for _ in range(ATTEMPTS):
         document, run = search(tmp_path, name, "--search", "mlr", "--goal", "NDR", "--goal", "PDR=5%")
         ndr, pdr = document["goals"]
