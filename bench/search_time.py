@@ -1,28 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a throughput search takes: guided and from what is known, against the plain bisection of 60 s trials from zero to line rate.
 
-Time is reckoned, not spent: sending and waits of each trial that was made. Both end with a bracket no wider than 0.1 % of its upper bound, and
-with a full-length trial that passed at the lower one. Without arguments on simulated devices; `search_time.py router` on the reference
-router, whose trials are made in short and reckoned in full. Needs no engine, but for the router.
+Time is reckoned, not spent: sending and waits of each trial that is made, on simulated devices. Both end with a bracket no wider than
+0.1 % of its upper bound, and with a full-length trial that passed at the lower one. Needs no engine.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pieces import record
-from truth import LIMITS, WAITS, make_reference_setup
 
-from evenhand.cli.setup import open_tester
-from evenhand.plan import make_plan
-from evenhand.predict import DeviceModel
-from evenhand.reference import ReferenceDut, reference_router
-from evenhand.search import MlrGoal, MlrGoals, Outcome, ThroughputGoal, run_search
-from evenhand.trial import RFC_WAITS, EngineMeasurer, Measurer, SimulatedMeasurer, TrialResult
+from evenhand.search import MlrGoal, MlrGoals, Outcome, ThroughputGoal, ThroughputResult, run_search
+from evenhand.trial import RFC_WAITS, Measurer, SimulatedMeasurer, TrialResult
 
 LINE_RATE_FPS = 1_488_095.0
 """Gigabit Ethernet, 64 octets."""
@@ -30,8 +22,6 @@ PRECISION, FULL_LENGTH_S, SHORT_S = 0.001, 60.0, 1.0
 REPETITIONS = 10
 ONE_SEARCH, TEN_SEARCHES = 1 / 5, 1 / 8
 GUIDED = ThroughputGoal(max_fps=LINE_RATE_FPS, precision=PRECISION, duration_s=SHORT_S, final_duration_s=FULL_LENGTH_S, is_guided=True)
-ROUTER_SCALE = 60.0
-"""On the router a trial lasts so much shorter than it is reckoned; a short one not below the same as a full-length one."""
 
 
 @dataclass(slots=True)
@@ -67,7 +57,7 @@ def compare(name: str, make_measurer: Callable[[], Measurer], max_fps: float) ->
     goal = replace(GUIDED, max_fps=max_fps)
     first = run_search(guided, goal)
     known = first.throughput_fps
-    results = []
+    results: list[ThroughputResult] = []
     for _ in range(REPETITIONS):
         result = run_search(ten, replace(goal, known_fps=known if results else None))
         known = result.throughput_fps or known
@@ -125,43 +115,12 @@ SIMULATED: dict[str, Callable[[], Measurer]] = {
 }
 
 
-@dataclass(slots=True)
-class Shortened:
-    """Makes trials in short, so that a bench of hours takes minutes. What it is given is what is reckoned."""
-
-    measurer: Measurer
-
-    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
-        result = self.measurer.measure(max(1.0, duration_s / ROUTER_SCALE), rate_fps)
-        for _ in range(8):
-            if result.is_valid:
-                break
-            result = self.measurer.measure(max(1.0, duration_s / ROUTER_SCALE), rate_fps)
-        return result
-
-
-@contextmanager
-def router() -> Iterator[Measurer]:
-    plan = make_plan("gateway_v4")
-    dut = ReferenceDut(model=DeviceModel(elements=1, rate_fps=100_000, queue_frames=64))
-    with reference_router(plan, dut) as device:
-        setup = make_reference_setup(device)
-        with open_tester(setup, plan, frame_size=64, seed=1, directions=("forward",), engine=None) as tester:
-            yield Shortened(EngineMeasurer(session=tester.session, directions=("forward",), waits=WAITS, limits=LIMITS))
-
-
-def main() -> int:
-    if sys.argv[1:] == ["router"]:
-        with router() as measurer:
-            rows = [compare("reference router, 100 kfps", lambda: measurer, 300_000.0)]
-        record("search_time_router", {"repetitions": REPETITIONS, "precision": PRECISION, "rows": rows})
-    else:
-        rows = [compare(name, make, LINE_RATE_FPS) for name, make in SIMULATED.items()]
-        record("search_time", {"repetitions": REPETITIONS, "precision": PRECISION, "waits_s": RFC_WAITS.total_s, "rows": rows})
+def main() -> None:
+    rows = [compare(name, make, LINE_RATE_FPS) for name, make in SIMULATED.items()]
+    record("search_time", {"repetitions": REPETITIONS, "precision": PRECISION, "waits_s": RFC_WAITS.total_s, "rows": rows})
     missed = [str(row["device"]) for row in rows if not (row["is_one_met"] and row["is_ten_met"])]
     print(f"search_time: {'one fifth and one eighth met everywhere' if not missed else 'not met: ' + ', '.join(missed)}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
