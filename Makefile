@@ -17,7 +17,7 @@ SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args='-g1 -f
 help:  ## list these verbs
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-bench  ## install now what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
+deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-bench .venv/.deps-prove  ## install now what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
 
 # Each verb installs what it needs, once: groups of tools/debian-packages.txt, and for them what .venv must have.
 .venv/.deps-build: requirements.lock pyproject.toml tools/debian-packages.txt tools/install-dependencies
@@ -75,7 +75,7 @@ demo: build  ## two minutes on the reference router: what the choice of test add
 demo-linux: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
 	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
 
-prove: build-tests build-asan  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth; half an hour
+prove: build-tests build-asan .venv/.deps-prove  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth, l3fwd; half an hour
 	@tools/prove
 
 docs: .venv/.deps-build  ## write the generated pages of docs/reference/

@@ -64,6 +64,17 @@ const std::vector<unsigned>& allowed_cpus() {
     return cpus;
 }
 
+bool may_run_on(unsigned cpu) noexcept {
+    cpu_set_t before;
+    if (cpu >= CPU_SETSIZE || pthread_getaffinity_np(pthread_self(), sizeof before, &before) != 0) return false;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) return false;
+    (void)pthread_setaffinity_np(pthread_self(), sizeof before, &before);
+    return true;
+}
+
 bool is_pci_device(const std::string& device) {
     const std::string name = device.substr(0, device.find(','));
     return name.size() >= 7 && name.find(':') != std::string::npos && std::isxdigit(static_cast<unsigned char>(name.front())) != 0;
@@ -125,7 +136,7 @@ WorkerThread::WorkerThread(unsigned cpu) {
     CPU_SET(cpu, &set);
     become_urgent();
     if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0 || rte_thread_register() != 0) {
-        throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "workers", "Use CPUs that this process is allowed to use (taskset -p shows them)."};
+        throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "workers", "Use CPUs that are online and in the cpuset of this process; evenhand check shows them."};
     }
 }
 

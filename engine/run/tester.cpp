@@ -95,12 +95,11 @@ Tester::~Tester() {
 }
 
 void Tester::count_queues() {
-    const auto& allowed = port::allowed_cpus();
     std::set<unsigned> used;
     for (const auto& w : request_.workers) {
-        if (std::ranges::find(allowed, w.cpu) == allowed.end()) {
+        if (!port::may_run_on(w.cpu)) {
             throw Fault{FaultCode::no_cpu, fmt::format("this process may not use CPU {}", w.cpu), "workers",
-                        "Use CPUs that this process is allowed to use (taskset -p shows them)."};
+                        "Use CPUs that are online and in the cpuset of this process; evenhand check shows them."};
         }
         if (!used.insert(w.cpu).second) throw Fault{FaultCode::bad_request, fmt::format("two workers on CPU {}", w.cpu), "workers", "Give what both do to one worker."};
     }

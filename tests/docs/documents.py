@@ -91,14 +91,14 @@ def links(path: Path) -> list[str]:
 def table_rows(name: str, first_cell: str) -> list[list[str]]:
     """The cells below each table head whose first cell is `first_cell`, backticks removed."""
     rows: list[list[str]] = []
-    is_inside = False
+    is_table, is_inside = False, False
     for line in read(name).splitlines():
         if not line.startswith("|"):
-            is_inside = False
+            is_table, is_inside = False, False
             continue
         cells = [cell.strip().replace("`", "").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        if cells[0] == first_cell:
-            is_inside = True
+        if not is_table:  # its head: the same word in a row below is only a row
+            is_table, is_inside = True, cells[0] == first_cell
         elif is_inside and not set(cells[0]) <= set("-:"):
             rows.append(cells)
     return rows

@@ -102,9 +102,11 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
     told = 2 * elements["rate_fps"] + elements["queue_frames"]
     assert f"{told:,} of 60,000 frames" in read(REFERENCE)
     # The fixture `run` has given the examples sockets of their own.
-    with subprocess.Popen(
-        [router, tmp_path / example], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
+    words = tmp_path / "router.err"
+    with (
+        words.open("w") as stderr,
+        subprocess.Popen([router, tmp_path / example], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,
+    ):
         assert process.stdin is not None
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["event"] == "ready"
@@ -115,6 +117,7 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
                 assert ended.returncode == 0, ended.stderr
                 # On a busy machine any trial may be INVALID, but never the other verdict.
                 assert re.match(rf"Trial 1: ({expected}|INVALID) at 30,000 fps per direction for 2 s, ", ended.stdout), ended.stdout
+                assert process.poll() is None, f"the router ended with {process.returncode}: {words.read_text()}"
                 process.stdin.write('{"request":"counters"}\n')
                 process.stdin.flush()
                 before, served = served, [element["served_frames"] for element in json.loads(process.stdout.readline())["elements"]]

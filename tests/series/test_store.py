@@ -143,7 +143,7 @@ def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_a_host_error(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match="cannot be stored"):
+    with pytest.raises(HostError, match="cannot be written"):
         RunStore(tmp_path / "no" / "folder.evenhand", command=[])
 
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUPS = ("build", "run", "test", "lint", "bench")
+GROUPS = ("build", "run", "test", "lint", "bench", "prove")
 NOBODY = 65534
 
 # bash and sed are on every Debian. It offers hello, which nobody has, and none of the others.
@@ -128,7 +128,7 @@ def _groups_that_make_installs(*verbs: str) -> set[str]:
         ("demo-linux", {"build", "run"}),
         ("docs", {"build", "run"}),
         ("test", {"build", "run", "test"}),
-        ("prove", {"build", "run", "test"}),
+        ("prove", {"build", "run", "test", "prove"}),
         ("lint", {"build", "run", "lint"}),
         ("format", {"build", "run", "lint"}),
         ("bench", {"build", "run", "bench"}),

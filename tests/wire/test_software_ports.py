@@ -221,6 +221,16 @@ def test_a_cpu_that_is_not_ours_is_refused() -> None:
         open_ports(session, gateway_v4(), "net_null0", "net_null1", workers=workers)
 
 
+def test_a_cpu_that_the_kernel_keeps_its_own_work_off_is_the_testers(tmp_path: Path) -> None:
+    """With isolcpus a CPU is not among those that a new process may use by itself; taskset makes one so here."""
+    if len(cpus()) < 2:
+        pytest.skip("one CPU")
+    kept = next(cpu for cpu in cpus() if cpu != one_worker()[0]["cpu"])
+    with engine(["taskset", "-c", str(kept), find_engine()]) as session:
+        open_ports(session, gateway_v4(), *memif_cable(tmp_path))
+        assert run_trial(session, duration_s=0.2)["directions"]["forward"]["received_frames"] > 0
+
+
 def test_stop_ends_a_trial_early(tmp_path: Path) -> None:
     """A stopped trial is INVALID, and the session goes on."""
     process = subprocess.Popen([find_engine()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

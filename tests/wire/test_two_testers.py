@@ -20,7 +20,7 @@ from evenhand.lab import lab_down, lab_status, lab_up
 from evenhand.plan import make_plan
 
 pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for the lab")]
-SENDING_S = 15
+SENDING_S = 10
 READY_S = 40
 
 
@@ -41,12 +41,12 @@ def lab_name() -> Iterator[str]:
 
 
 @contextmanager
-def trial_running(name: str, where: Path) -> Iterator[subprocess.Popen[str]]:
+def trial_running(name: str, where: Path, *, seconds: int = SENDING_S) -> Iterator[subprocess.Popen[str]]:
     """A trial of some seconds on this lab, from the moment on at which its ports are open."""
     with (where / "stdout").open("w") as out, (where / "stderr").open("w") as err:
         process = subprocess.Popen(
             command(
-                "trial", f"lab:{name}", "--rate", "2kfps", "--duration", f"{SENDING_S}s", "--waits", "short", "--loss-ratio", "10%",
+                "trial", f"lab:{name}", "--rate", "2kfps", "--duration", f"{seconds}s", "--waits", "short", "--loss-ratio", "10%",
                 "--overdue-tolerance", "99%", "--longest-overdue", "10s", "--offered-tolerance", "10%", "--json",
             ),
             stdout=out, stderr=err, text=True,
@@ -81,12 +81,17 @@ def test_a_second_tester_on_a_lab_is_refused_and_the_first_ones_trial_stays_what
     rate = {"trial": ["--rate", "1kfps"], "throughput": ["--maximum-rate", "1kfps", "--no-run"], "learn": [], "check": ["--watch", "0"]}[
         verb
     ]
-    with trial_running(lab_name, tmp_path) as first:
-        second = run(verb, f"lab:{lab_name}", *rate)
-        assert second.returncode == 3, second.stderr
-        assert f"the lab {lab_name!r} is in use by process {first.pid}" in second.stderr
-        assert "Next:" in second.stderr
-        assert verdict_of(first, tmp_path) != "FAIL"
+    for seconds in (SENDING_S, 6 * SENDING_S):
+        with trial_running(lab_name, tmp_path, seconds=seconds) as first:
+            second = run(verb, f"lab:{lab_name}", *rate)
+            if first.poll() is not None:
+                continue  # it was over before the second one had come, on a busy machine, which says nothing
+            assert second.returncode == 3, second.stderr
+            assert f"the lab {lab_name!r} is in use by process {first.pid}" in second.stderr
+            assert "Next:" in second.stderr
+            assert verdict_of(first, tmp_path) != "FAIL"
+            return
+    raise AssertionError("no second tester came in a minute")
 
 
 def test_a_lab_is_not_taken_away_under_a_trial_unless_that_is_forced(lab_name: str, tmp_path: Path) -> None:

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A router that we did not write: DPDK's l3fwd, from the examples of Debian's `dpdk-doc`. `make prove` runs it.
+
+It runs on CPU 0 and the tester on CPU 1, joined by memif, and everything is asked for as a user does, by `evenhand` commands. The exit code
+is 1 if one of these is off, for IPv4 or IPv6:
+
+* a trial well below what both can: PASS, and l3fwd lost nothing;
+* the same with a router that knows one of the two networks only: FAIL, with every frame to the other network lost and none to this one;
+* a search, which may rightly end with "tester_limit" (two cores, shared with other machines), but never with a load that a trial refuted.
+
+    third_party.py [--rate FPS]     per direction; default 1,000,000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+from pieces import record, started
+
+EXAMPLES = Path("/usr/share/dpdk/examples")
+EVENHAND = [sys.executable, "-m", "evenhand"]
+DUT_MACS = ("02:00:00:00:d0:01", "02:00:00:00:d0:02")
+TESTER_MACS = ("02:00:00:00:a0:01", "02:00:00:00:a0:02")
+NETWORKS = {"gateway-v4": ("198.18.0.0/16", "198.19.0.0/16"), "gateway-v6": ("2001:2::/49", "2001:2:0:8000::/49")}
+MEMIF = "net_memif{0},role={1},id={0},socket={2},socket-abstract=no,rsize=11"
+ATTEMPTS = 10
+"""A host that takes CPUs away makes a trial INVALID."""
+
+
+def build(folder: Path) -> Path:
+    """The router, from its source. It asks for a checksum offload that memif does not have; nothing here needs it."""
+    if not (EXAMPLES / "l3fwd").is_dir():
+        sys.exit("third_party: there is no /usr/share/dpdk/examples/l3fwd; install dpdk-doc")
+    for part in ("common", "l3fwd"):
+        shutil.copytree(EXAMPLES / part, folder / part)
+    source = folder / "l3fwd" / "main.c"
+    offload = ".offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM"
+    text = source.read_text()
+    assert offload in text, f"l3fwd of this DPDK asks for other offloads: {source}"
+    source.write_text(text.replace(offload, ".offloads = 0"))
+    subprocess.run(["make", "-s", "-C", folder / "l3fwd", "shared"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return folder / "l3fwd" / "build" / "l3fwd-shared"
+
+
+@contextmanager
+def l3fwd(program: Path, folder: Path, plan: str, *, known_sides: tuple[int, ...] = (0, 1)) -> Iterator[Path]:
+    """The router with routes to the networks behind `known_sides`; gives a testbed file for it."""
+    rules = {version: folder / f"ipv{version}.cfg" for version in (4, 6)}
+    for version, file in rules.items():
+        networks = [ip_network(network) for network in NETWORKS[f"gateway-v{version}"]]
+        lines = [f"R{network.exploded} {side}" for side, network in enumerate(networks) if side in known_sides]
+        file.write_text("".join(f"{line}\n" for line in lines))
+    sockets = [folder / "left.sock", folder / "right.sock"]
+    for socket in sockets:
+        socket.unlink(missing_ok=True)
+    process = started(
+        [
+            str(program), "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=l3fwd-{folder.name}", "--no-pci",
+            "--no-telemetry", "--lcores", "0@0",
+            *(f"--vdev={MEMIF.format(side, 'server', sockets[side])},mac={DUT_MACS[side]}" for side in (0, 1)),
+            "--", "-p", "0x3", "-P", "--config=(0,0,0),(1,0,0)", "--lookup=lpm", f"--rule_ipv4={rules[4]}", f"--rule_ipv6={rules[6]}",
+            *(f"--eth-dest={side},{TESTER_MACS[side]}" for side in (0, 1)), "--parse-ptype",
+        ],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while not all(socket.exists() for socket in sockets):
+            assert process.poll() is None and time.monotonic() < deadline, f"l3fwd does not start: {process.args}"
+            time.sleep(0.1)
+        testbed = folder / "l3fwd.toml"
+        testbed.write_text(
+            "isolated_test_environment = true\n"
+            + "".join(
+                f"[{name}]\ndevice = '{MEMIF.format(side, 'client', sockets[side])},mac={TESTER_MACS[side]}'\ndut_mac = '{DUT_MACS[side]}'\n"
+                for side, name in enumerate(("left", "right"))
+            )
+            + "[tester]\ncpus = [1]\n"
+        )
+        yield testbed
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def evenhand(*arguments: str | Path) -> dict[str, Any]:
+    """The JSON document of a command."""
+    done = subprocess.run([*EVENHAND, *map(str, arguments), "--json"], stdout=subprocess.PIPE, text=True, check=True)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def valid_trial(testbed: Path, plan: str, rate_fps: float) -> tuple[dict[str, Any], list[list[str]]]:
+    """The trial that decides, and why those before it were INVALID."""
+    spoiled: list[list[str]] = []
+    while True:
+        document = evenhand("trial", testbed, "--plan", plan, "--rate", f"{rate_fps:.0f}", "--duration", "5s", "--waits", "short")["trial"]
+        if document["verdict"] != "INVALID" or len(spoiled) == ATTEMPTS:
+            return document, spoiled
+        spoiled.append([reason["code"] for reason in document["reasons"]])
+
+
+def counts(document: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {name: (direction["offered_frames"], direction["lost_frames"]) for name, direction in document["directions"].items()}
+
+
+def cases(program: Path, folder: Path, plan: str, rate_fps: float) -> Iterator[tuple[str, bool, dict[str, Any]]]:
+    with l3fwd(program, folder, plan) as testbed:
+        document, spoiled = valid_trial(testbed, plan, rate_fps)
+        yield f"trial at {rate_fps:,.0f} fps", document["verdict"] == "PASS", {"counts": counts(document), "spoiled": spoiled}
+        search = evenhand(
+            "throughput", testbed, "--plan", plan, "--maximum-rate", "6Mfps", "--duration", "2s", "--final-duration", "5s", "--precision", "2%",
+            "--waits", "short", "--patience", "10", "--no-run",
+        )  # fmt: skip
+        trials = search["trials"]
+        failed = [trial["result"]["intended_fps"] for trial in trials if trial["result"]["verdict"] == "FAIL"]
+        found = search["throughput_fps_per_direction"]
+        is_right = (search["outcome"] == "found" and found < min(failed)) or search["outcome"] == "tester_limit"
+        yield (
+            "search",
+            is_right,
+            {"outcome": search["outcome"], "throughput_fps": found, "trials": len(trials), "lowest_failed_fps": min(failed, default=None)},
+        )
+    with l3fwd(program, folder, plan, known_sides=(1,)) as testbed:
+        document, spoiled = valid_trial(testbed, plan, rate_fps / 4)
+        (_, forward_lost), (reverse, reverse_lost) = counts(document).values()
+        is_right = document["verdict"] == "FAIL" and forward_lost == 0 and reverse_lost == reverse
+        yield "no route to the left networks", is_right, {"counts": counts(document), "spoiled": spoiled}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float, default=1e6)
+    rate_fps = parser.parse_args().rate
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="evenhand-l3fwd-") as name:
+        program = build(Path(name))
+        for plan in NETWORKS:
+            for case, is_right, facts in cases(program, Path(name), plan, rate_fps):
+                print(f"{'right' if is_right else 'WRONG'}  {plan} {case}: {facts}", flush=True)
+                rows.append({"plan": plan, "case": case, "is_right": is_right, **facts})
+    record("third_party", {"router": "l3fwd of dpdk-doc", "cases": rows})
+    print(f"third_party: {'all right' if all(row['is_right'] for row in rows) else 'WRONG'}")
+    return 0 if all(row["is_right"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
