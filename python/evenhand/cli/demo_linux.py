@@ -16,7 +16,7 @@ from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import AddressPlan, Direction, Traffic, make_plan, plan_title
 from evenhand.progress import ProgressDisplay
 from evenhand.report import SinglePair, SuiteEntry, suite_deviations, suite_lines, suite_table
-from evenhand.search import Outcome, ThroughputGoal, find_tester_ceiling
+from evenhand.search import Outcome, ThroughputGoal, ThroughputResult, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, Waits, find_engine
 from evenhand.units import format_count, format_ratio
@@ -206,6 +206,7 @@ def _measure(
         goal=replace(pace.goal, max_fps=ceiling_fps), maximum_fps=ceiling_fps, waits=DEMO_WAITS, engine=engine, store=store,
         progress=progress, limits=demo_limits(ceiling_fps), single_pair=single_pair,
     )  # fmt: skip
+    assert isinstance(result, ThroughputResult)
     # Routers keep entries that they only tried; what counts is who answered.
     answered = [neighbor for neighbor in lab.neighbors() if neighbor.mac is not None and not neighbor.address.startswith("fe80:")]
     return SuiteEntry(profile=profile, result=result, dut_neighbors=len(answered))

@@ -21,7 +21,7 @@ from evenhand.reference import ReferenceDut, reference_router
 from evenhand.report import SinglePair
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
 from evenhand.report.bias_page import write_bias_page
-from evenhand.search import ThroughputGoal
+from evenhand.search import ThroughputGoal, ThroughputResult
 from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import Waits
 
@@ -134,6 +134,7 @@ def _measure(
             store=store, progress=progress,
             limits=limits_of(setup.testbed.limits, loss_ratio=0.0, given={"offered_tolerance": OFFERED_TOLERANCE}),
         )  # fmt: skip
+        assert isinstance(result, ThroughputResult)
         return BiasCase(profile=profile, prediction=prediction, result=result, counters=router.counters())
 
 

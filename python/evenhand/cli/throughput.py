@@ -65,13 +65,14 @@ from evenhand.cli.limits import (
     limits_of,
     retries_of,
 )
+from evenhand.cli.searches import GoalOption, SearchKind, SearchOption, StartOption, choose_search
 from evenhand.cli.setup import Setup, choose_maximum, engine_versions, open_tester, read_setup
 from evenhand.cli.single_pair import AfterOption, SinglePairFirstOption, check_options, check_same_dut, read_single_pair
 from evenhand.cli.waits import LearningWait, ResidualWait, RestabilizeWait, RoutingWait, WaitSet, WaitsOption, read_waits
 from evenhand.plan import AddressPlan, Direction, HostMacs, Traffic
 from evenhand.progress import ProgressDisplay
-from evenhand.report import Profile, SinglePair, summary_lines, throughput_document, trials_table
-from evenhand.search import SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
+from evenhand.report import Profile, SinglePair, search_document, search_lines, search_tables
+from evenhand.search import Goal, SearchEvent, SearchResult, ThroughputGoal, TrialFinished, run_search
 from evenhand.series import RunStore
 from evenhand.testbed import check_rate
 from evenhand.trial import EngineMeasurer, Limits, Waits
@@ -109,6 +110,9 @@ def throughput(
         typer.Option("--loss-verification", metavar="N", min=0, help="Repeat a lossy trial up to N times before it counts (ETSI TST009)."),
     ] = 0,
     loss_ratio: LossRatioOption = "0",
+    search_kind: SearchOption = SearchKind.BINARY,
+    goals: GoalOption = None,
+    start: StartOption = None,
     one_way: OneWayOption = False,
     single_pair_first: SinglePairFirstOption = False,
     after: AfterOption = None,
@@ -133,7 +137,7 @@ def throughput(
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Find the throughput by binary search (RFC 2544 section 26.1); loads are per direction."""
+    """Find the throughput (RFC 2544 section 26.1) by the search of choice; loads are per direction."""
     address_plan = read_plan(
         plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
         fixed_source_network=fixed_source_network, common_network=common_network, source_ports=source_ports,
@@ -151,13 +155,14 @@ def throughput(
         offered_tolerance=offered_tolerance, overdue_after=overdue_after, overdue_tolerance=overdue_tolerance,
         longest_overdue=longest_overdue,
     ).read()  # fmt: skip
-    goal = make_goal(
+    binary_goal = make_goal(
         maximum_fps=maximum_fps or 1e12, minimum_rate=minimum_rate, duration=duration, final_duration=final_duration, precision=precision,
         loss_ratio=loss_ratio, loss_verifications=loss_verifications,
     )  # fmt: skip
+    goal = choose_search(binary_goal, search_kind, goals, start)
     setup = read_setup(testbed, address_plan)
     known = setup.testbed.limits
-    goal = replace(goal, **retries_of(known, invalid=invalid_retries, patience=patience))
+    goal = replace(goal, **retries_of(known, invalid=invalid_retries, patience=patience))  # type: ignore[arg-type]
     limits = limits_of(known, loss_ratio=goal.loss_ratio, given=given_limits)
     if maximum_fps is not None:
         limit = setup.testbed.max_theoretical_fps(size)
@@ -185,21 +190,23 @@ def throughput(
             progress.say(f"2 of 2: {Traffic(plan=address_plan, directions=directions).addresses}.", style="bold")
         result, profile = search(address_plan, name="throughput", single_pair=before)
     if json_output:
-        document = {"command": "throughput", "run": None if run is None else str(run), **throughput_document(result, profile)}
+        document = {"command": "throughput", "run": None if run is None else str(run), **search_document(result, profile)}
         if first is not None:
-            document["first_search"] = throughput_document(*first)
+            document["first_search"] = search_document(*first)
         write_json(document)
         return
     console = out()
     if first is not None:
-        console.print(trials_table(first[0].trials, title="Trials with one address pair"))
-        console.print()
-        for line in summary_lines(*first):
+        for table in search_tables(first[0], title="Trials with one address pair"):
+            console.print(table)
+            console.print()
+        for line in search_lines(*first):
             console.print(line, markup=False)
         console.print()
-    console.print(trials_table(result.trials))
-    console.print()
-    for line in summary_lines(result, profile):
+    for table in search_tables(result):
+        console.print(table)
+        console.print()
+    for line in search_lines(result, profile):
         console.print(line, markup=False)
     if run is not None:
         console.print(f"Stored in {run}.", markup=False)
@@ -235,7 +242,7 @@ def measure_throughput(
     size: int,
     seed: int,
     directions: tuple[Direction, ...],
-    goal: ThroughputGoal,
+    goal: Goal,
     maximum_fps: float | None,
     waits: Waits,
     engine: Path | None,
@@ -245,7 +252,7 @@ def measure_throughput(
     host_macs: HostMacs = "port",
     learning: LearningChoice = ALL_HOSTS_FIRST,
     single_pair: SinglePair | None = None,
-) -> tuple[ThroughputResult, Profile]:
+) -> tuple[SearchResult, Profile]:
     """One search with an engine of its own; each trial is stored before the next begins (D11).
 
     Args:
@@ -276,7 +283,7 @@ def measure_throughput(
             session=tester.session, directions=directions, waits=waits,
             limits=limits or limits_of(setup.testbed.limits, loss_ratio=goal.loss_ratio, given={}), on_event=progress.on_engine_event,
         )  # fmt: skip
-        result = find_throughput(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
+        result = run_search(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
         if writer is not None:
             writer.finish(result)
         return result, tester.profile
