@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delays of each frame, beyond the histogram: percentiles with lost frames, tagged frames, differences of neighbours (R8219-12..16).
+// Delays of each frame, beyond the histogram: percentiles with lost frames, tagged frames, differences of neighbours (R8219-12, R8219-13, R8219-16).
 #include <doctest/doctest.h>
 
 #include <algorithm>
