@@ -46,7 +46,7 @@ Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
     };
     const bool any = h.count() != 0;
     Ordered buckets = Ordered::array();
-    h.for_each_bucket([&](std::uint64_t lower, std::uint64_t count) { buckets.push_back({ns(lower), count}); });
+    h.for_each_group([&](std::uint64_t lower, std::uint64_t count) { buckets.push_back({ns(lower), count}); });
     return {{"count", h.count()},
             {"min_ns", any ? Ordered(ns(h.min())) : Ordered(nullptr)},
             {"max_ns", any ? Ordered(ns(h.max())) : Ordered(nullptr)},
@@ -57,8 +57,44 @@ Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
             {"buckets", buckets}};
 }
 
+/// R8219-16: a lost frame's delay is infinite in a percentile, and has no part in the minimum or in a difference.
+Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& h, double ticks_per_second) {
+    constexpr double ns_per_second = 1e9;
+    const auto ns = [=](auto ticks) { return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second); };
+    const std::uint64_t frames = h.count() + result.lost_frames;
+    const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> std::optional<std::uint64_t> {
+        const std::uint64_t rank = std::max<std::uint64_t>(1, (frames * numerator + denominator - 1) / denominator);
+        return rank > h.count() ? std::nullopt : std::optional{h.upper_bound_of(rank)};
+    };
+    const auto finite = [&](std::optional<std::uint64_t> ticks) { return ticks ? Ordered(ns(*ticks)) : frames == 0 ? Ordered(nullptr) : Ordered("infinite"); };
+    const auto p999 = percentile(999, 1000);
+    Ordered tagged = Ordered::array();
+    for (const auto& t : result.tagged) tagged.push_back({t.sequence, t.delay ? Ordered(ns(*t.delay)) : Ordered(nullptr)});
+    Ordered variation = nullptr;
+    if (result.variation) {
+        const auto& v = result.variation->differences;
+        const bool any = v.count() != 0;
+        const auto half = v.percentile(1, 2);
+        variation = {{"pairs", v.count()},
+                     {"unseen_pairs", result.variation->pairs - v.count()},
+                     {"min_ns", any ? Ordered(ns(v.min())) : Ordered(nullptr)},
+                     {"median_ns", half ? Ordered(ns(*half)) : Ordered(nullptr)},
+                     {"max_ns", any ? Ordered(ns(v.max())) : Ordered(nullptr)}};
+    }
+    return {{"first_frame", result.first_frame},
+            {"offered_frames", result.offered_frames},
+            {"lost_frames", result.lost_frames},
+            {"min_ns", h.count() != 0 ? Ordered(ns(h.min())) : Ordered(nullptr)},
+            {"p50_ns", finite(percentile(1, 2))},
+            {"p99_ns", finite(percentile(99, 100))},
+            {"p999_ns", finite(p999)},
+            {"pdv_ns", finite(p999 ? std::optional{*p999 - h.min()} : std::nullopt)},
+            {"tagged", tagged},
+            {"variation", variation}};
+}
+
 Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial) {
-    return {{"intended_frames", d.intended_frames},
+    Ordered json{{"intended_frames", d.intended_frames},
             {"offered_frames", d.offered_frames},
             {"offered_fps", d.offered_fps},
             {"received_frames", d.received_frames},
@@ -80,6 +116,8 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
             {"latency", latency(d.latency, trial.ticks_per_second)},
             {"lost_by_tenth", d.lost_by_tenth},
             {"first_lost", d.first_lost}};
+    if (d.delays) json["delays"] = delays(*d.delays, d.latency, trial.ticks_per_second);
+    return json;
 }
 
 Ordered host_record(const tally::HostRecord& host) {

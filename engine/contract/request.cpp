@@ -258,6 +258,15 @@ run::TrialRequest read_trial(ObjectReader& r) {
         if (limits.has("duplicate_tolerance")) trial.limits.duplicate_tolerance = limits.number("duplicate_tolerance", 0, any_number);
         limits.finish();
     }
+    if (r.has("delays")) {
+        constexpr std::uint64_t most_tagged = 1'000'000;
+        auto delays = r.object("delays");
+        trial.delays.emplace();
+        if (delays.has("from_s")) trial.delays->from_s = delays.number("from_s", 0, longest_s);
+        if (delays.has("tagged_frames")) trial.delays->tagged_frames = delays.whole("tagged_frames", 0, most_tagged);
+        if (delays.has("variation")) trial.delays->has_variation = delays.boolean("variation");
+        delays.finish();
+    }
     return trial;
 }
 

@@ -13,6 +13,7 @@
 #include "frame/check.hpp"
 #include "frame/reader.hpp"
 #include "pace/clock.hpp"
+#include "tally/delays.hpp"
 #include "tally/sequence_map.hpp"
 #include "tally/stream_order.hpp"
 #include "tally/tally.hpp"
@@ -51,6 +52,10 @@ struct Expectation {
     Ticks burst_lasts = 0;   // the same of receive_burst frames
     /// Shared by the receivers of a direction, if there are several; outlives the trial.
     tally::StreamOrder* order = nullptr;
+    /// The same, by all of them; nothing where only the histogram is wanted, over all frames.
+    tally::DelayTracks* delays = nullptr;
+    /// Of the pairs that this receiver completes, where the tracks are asked for them.
+    tally::VariationHistogram* variation = nullptr;
 };
 
 constexpr unsigned receive_burst = 64;
@@ -197,8 +202,16 @@ class Receiver {
             } else {
                 next = tag.sequence + 1;
             }
-            t.latency.record(latency(now, tag.time_ticks));
+            note_delay(tag.sequence, latency(now, tag.time_ticks));
         }
+    }
+
+    void note_delay(std::uint64_t sequence, Ticks delay) noexcept {
+        if (tally::DelayTracks* const tracks = expectation_->delays; tracks != nullptr) {
+            if (sequence < tracks->wish().first) return;
+            tracks->note(sequence, delay, [this](std::int64_t difference) { expectation_->variation->record(difference); });
+        }
+        tally_->latency.record(delay);
     }
 
     Port* port_;

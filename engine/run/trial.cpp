@@ -30,6 +30,16 @@ constexpr std::uint64_t most_frames = std::uint64_t{1} << 35U;  // a record of 4
 
 std::uint64_t frames_of(const TrialRequest& request) { return static_cast<std::uint64_t>(std::llround(request.rate_fps * request.duration_s)); }
 
+/// The first frame whose delay counts: the first that is due at `from_s` or later.
+std::uint64_t first_frame_of(const TrialRequest& request) { return request.delays ? static_cast<std::uint64_t>(std::ceil(request.delays->from_s * request.rate_fps)) : 0; }
+
+/// Tagged frames are spread evenly over those whose delay counts.
+tally::DelayWish wish_of(const TrialRequest& request) {
+    const auto first = first_frame_of(request);
+    const auto tagged = request.delays->tagged_frames;
+    return {.first = first, .tag_every = tagged == 0 ? 1 : (frames_of(request) - first) / tagged, .tagged = tagged, .has_variation = request.delays->has_variation};
+}
+
 void check(const Tester& tester, const TrialRequest& request) {
     const auto frames = frames_of(request);
     if (frames == 0 || frames > most_frames) {
@@ -38,6 +48,17 @@ void check(const Tester& tester, const TrialRequest& request) {
     }
     for (const auto direction : request.directions) tester.check_rate(direction, request.rate_fps, tester.request().frame_size, "rate_fps");
     tester.check_resolved("trial");
+    if (const auto& delays = request.delays) {
+        const auto first = first_frame_of(request);
+        if (first >= frames) {
+            throw Fault{FaultCode::bad_request, fmt::format("delays count from {} s on, but frames are sent for {} s", delays->from_s, request.duration_s), "delays.from_s",
+                        "Let them count from an earlier time, or send for longer."};
+        }
+        if (delays->tagged_frames > frames - first) {
+            throw Fault{FaultCode::bad_request, fmt::format("{} frames are to be tagged, but {} are sent from {} s on", delays->tagged_frames, frames - first, delays->from_s),
+                        "delays.tagged_frames", "Tag fewer, or send more."};
+        }
+    }
 }
 
 std::vector<tally::Deviation> deviations_of(const TrialRequest& request, bool is_direct) {
@@ -168,7 +189,8 @@ void make_senders_of(WorkerTrial& trial, Tester& tester, const TrialRequest& req
 }
 
 std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, const TrialRequest& request, const Timeline& time, double ticks_per_second,
-                                                             std::array<tally::SequenceMap, 2>& maps, std::array<tally::StreamOrder, 2>& orders) {
+                                                             std::array<tally::SequenceMap, 2>& maps, std::array<tally::StreamOrder, 2>& orders,
+                                                             std::array<std::optional<tally::DelayTracks>, 2>& delays) {
     const auto& open = tester.request();
     std::vector<std::unique_ptr<WorkerTrial>> trials;
     for (const auto& worker : open.workers) {
@@ -183,6 +205,7 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
             const auto direction = plan::direction_sent_by(plan::other_side(side));
             if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
             // The port's hash may give all frames to one queue; with a single address pair it does.
+            auto& tracks = delays[static_cast<std::size_t>(direction)];
             const auto ticks_of = [&](double frames) { return static_cast<Ticks>(frames / request.rate_fps * ticks_per_second); };
             trial->receptions.push_back({.receiver = i,
                                          .direction = direction,
@@ -194,9 +217,15 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
                                                          .residual_end = time.residual_end,
                                                          .ring_lasts = ticks_of(tester.port(side).receive_ring_frames()),
                                                          .burst_lasts = ticks_of(receive_burst),
-                                                         .order = tester.receive_queues(side) > 1 ? &orders[static_cast<std::size_t>(direction)] : nullptr},
+                                                         .order = tester.receive_queues(side) > 1 ? &orders[static_cast<std::size_t>(direction)] : nullptr,
+                                                         .delays = tracks ? &*tracks : nullptr},
                                          .map = &maps[static_cast<std::size_t>(direction)],
                                          .tally = std::make_unique<tally::ReceiverTally>()});
+            if (tracks && tracks->wish().has_variation) {
+                auto& reception = trial->receptions.back();
+                reception.variation = std::make_unique<tally::VariationHistogram>();
+                reception.expectation.variation = reception.variation.get();
+            }
         }
         trial->finish = time.finish;
         trials.push_back(std::move(trial));
@@ -204,12 +233,39 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
     return trials;
 }
 
+/// What is known of the delays before unsent frames are marked in the map; lost and offered frames are left out.
+std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const tally::SequenceMap& map, std::unique_ptr<tally::VariationHistogram> variation) {
+    const auto& wish = tracks.wish();
+    auto result = std::make_shared<tally::DelayResult>();
+    result->first_frame = wish.first;
+    for (std::uint64_t n = 0; n < wish.tagged; ++n) result->tagged.push_back({wish.first + n * wish.tag_every, tracks.tagged(n)});
+    if (variation) {
+        result->variation = std::make_unique<tally::DelayResult::Variation>(tally::DelayResult::Variation{*variation, map.pairs(wish.first, map.frames())});
+    }
+    return result;
+}
+
 tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
-                              tally::SequenceMap& map, const Timeline& time, double ticks_per_second) {
+                              tally::SequenceMap& map, const tally::DelayTracks* tracks, const Timeline& time, double ticks_per_second) {
     tally::DirectionResult d{.direction = direction, .intended_frames = frames_of(request), .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
     Ticks last_send = time.start;
     Ticks max_overdue = 0;
     tally::ReceiverTally sum;
+    const bool has_variation = tracks != nullptr && tracks->wish().has_variation;
+    auto variation = has_variation ? std::make_unique<tally::VariationHistogram>() : nullptr;
+    for (const auto& trial : trials) {
+        for (const auto& reception : trial->receptions) {
+            if (reception.direction != direction) continue;
+            sum.add(*reception.tally);
+            if (variation) variation->add(*reception.variation);
+        }
+    }
+    std::shared_ptr<tally::DelayResult> delays;
+    std::uint64_t came = 0;
+    if (tracks != nullptr) {
+        delays = sum_up_delays(*tracks, map, std::move(variation));
+        came = map.frames() - tracks->wish().first - map.missing(tracks->wish().first, map.frames());
+    }
     for (const auto& trial : trials) {
         std::visit(
             [&](const auto& senders) {
@@ -228,9 +284,11 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
                 }
             },
             trial->senders);
-        for (const auto& reception : trial->receptions) {
-            if (reception.direction == direction) sum.add(*reception.tally);
-        }
+    }
+    if (delays) {
+        delays->lost_frames = map.missing(delays->first_frame, map.frames());
+        delays->offered_frames = came + delays->lost_frames;
+        d.delays = delays;
     }
     const double sending_s = std::max(request.duration_s, static_cast<double>(last_send - time.start) / ticks_per_second);
     d.offered_fps = static_cast<double>(d.offered_frames) / sending_s;
@@ -266,9 +324,12 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     TrialRequest request = asked;
     if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(request.rate_fps);
     std::array<tally::SequenceMap, 2> maps;
+    std::array<std::optional<tally::DelayTracks>, 2> delays;
     try {
         for (const auto direction : request.directions) {
-            maps[static_cast<std::size_t>(direction)] = tally::SequenceMap{frames_of(request), receive_queues(plan::receiving_side(direction)) > 1};
+            const bool is_shared = receive_queues(plan::receiving_side(direction)) > 1;
+            maps[static_cast<std::size_t>(direction)] = tally::SequenceMap{frames_of(request), is_shared};
+            if (request.delays) delays[static_cast<std::size_t>(direction)].emplace(wish_of(request), is_shared);
         }
     } catch (const std::bad_alloc&) {
         throw Fault{FaultCode::no_memory, fmt::format("no memory to record {} frames a direction", frames_of(request)), "trial", "Shorten the trial or lower the rate."};
@@ -302,7 +363,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     }
     HostWitness host{*this};
     const Timeline time{request, rate};
-    const auto trials = make_worker_trials(*this, request, time, rate, maps, orders);
+    const auto trials = make_worker_trials(*this, request, time, rate, maps, orders, delays);
     if (goes_on) {
         const RunningTrials running{workers_, trials};
         const auto count = [&](Progress& progress) {
@@ -328,7 +389,9 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     result.clock_error_ppm = (pace::ticks_per_second(clock_before, clock_after) / rate - 1) * per_million;
     if (pace::is_steered_clock_right()) result.steered_clock_error_ppm = (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;
     for (const auto direction : request.directions) {
-        auto& d = result.directions.emplace_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], time, rate));
+        const auto& tracks = delays[static_cast<std::size_t>(direction)];
+        auto& d = result.directions.emplace_back(
+            sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time, rate));
         d.away_frames = host.frames_while_away(request.rate_fps, time.start, time.send_deadline, rate);
     }
     tally::judge(result);

@@ -47,6 +47,7 @@ struct WorkerTrial {
         Expectation expectation;
         tally::SequenceMap* map = nullptr;
         std::unique_ptr<tally::ReceiverTally> tally;
+        std::unique_ptr<tally::VariationHistogram> variation;  // where it is asked for
     };
     std::vector<Reception> receptions;
     Ticks finish = 0;                           // when the last phase ends

@@ -17,12 +17,23 @@ std::optional<std::uint64_t> LatencyHistogram::percentile(std::uint64_t numerato
     if (count_ == 0) return std::nullopt;
     // ceil(p * n) in integers; counts stay below 2^48, so the product fits for denominators up to 2^16.
     const std::uint64_t rank = std::max<std::uint64_t>(1, (count_ * numerator + denominator - 1) / denominator);
+    return upper_bound_of(rank);
+}
+
+std::size_t LatencyHistogram::bucket_of(std::uint64_t n) const noexcept {
     std::uint64_t below = 0;
     for (std::size_t i = 0; i < counts_.size(); ++i) {
         below += counts_[i];
-        if (below >= rank) return i + 1 == counts_.size() ? max_ : std::clamp(lower_bound(i + 1) - 1, min_, max_);
+        if (below >= n) return i;
     }
-    return max_;
+    return counts_.size() - 1;
 }
+
+std::uint64_t LatencyHistogram::upper_bound_of(std::uint64_t n) const noexcept {
+    const auto i = bucket_of(n);
+    return i + 1 == counts_.size() ? max_ : std::clamp(lower_bound(i + 1) - 1, min_, max_);
+}
+
+std::uint64_t LatencyHistogram::lower_bound_of(std::uint64_t n) const noexcept { return std::clamp(lower_bound(bucket_of(n)), min_, max_); }
 
 }  // namespace evenhand::tally

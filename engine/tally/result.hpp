@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "tally/delays.hpp"
 #include "tally/latency_histogram.hpp"
 
 namespace evenhand::tally {
@@ -47,6 +49,23 @@ struct PortCounters {
     bool is_read = true;  // false: the driver did not tell, and the counts mean nothing
 };
 
+/// Delays of the frames of one direction from `first_frame` on, where they are asked for.
+struct DelayResult {
+    std::uint64_t first_frame = 0;
+    std::uint64_t offered_frames = 0;
+    std::uint64_t lost_frames = 0;
+    struct Tagged {
+        std::uint64_t sequence;
+        std::optional<std::uint64_t> delay;  // ticks; nothing: lost
+    };
+    std::vector<Tagged> tagged;
+    struct Variation {
+        VariationHistogram differences;  // ticks
+        std::uint64_t pairs = 0;         // of frames that both came; one that was overtaken by very many has no difference
+    };
+    std::unique_ptr<Variation> variation;
+};
+
 struct DirectionResult {
     plan::Direction direction = plan::Direction::forward;
     std::uint64_t intended_frames = 0;
@@ -72,6 +91,7 @@ struct DirectionResult {
     std::uint64_t gap_frames = 0;  // frames that may have overrun the ring in long poll gaps
     std::uint64_t ring_frames = 0;
     LatencyHistogram latency;       // ticks
+    std::shared_ptr<const DelayResult> delays;
     std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;

@@ -21,6 +21,26 @@ std::uint64_t SequenceMap::missing(std::uint64_t first, std::uint64_t last) cons
     return absent;
 }
 
+std::uint64_t SequenceMap::pairs(std::uint64_t first, std::uint64_t last) const noexcept {
+    last = std::min(last, frames_);
+    std::uint64_t found = 0;
+    bool has_before = false;
+    for (std::uint64_t k = first; k < last;) {
+        if (k % bits == 0 && last - k >= bits) {
+            const auto word = words_[k / bits];
+            found += static_cast<std::uint64_t>(std::popcount(word & (word << 1U | static_cast<std::uint64_t>(has_before))));
+            has_before = (word >> (bits - 1) & 1U) != 0;
+            k += bits;
+        } else {
+            const bool has_come = has(k);
+            found += static_cast<std::uint64_t>(has_come && has_before);
+            has_before = has_come;
+            ++k;
+        }
+    }
+    return found;
+}
+
 std::vector<std::uint64_t> SequenceMap::first_missing(std::uint64_t last, std::size_t most) const {
     std::vector<std::uint64_t> found;
     last = std::min(last, frames_);

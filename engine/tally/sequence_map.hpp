@@ -33,6 +33,9 @@ class SequenceMap {
     /// Frames of first .. last-1 that have not come.
     [[nodiscard]] std::uint64_t missing(std::uint64_t first, std::uint64_t last) const noexcept;
 
+    /// Frames k of first + 1 .. last-1 that have come, as their predecessor k-1 has.
+    [[nodiscard]] std::uint64_t pairs(std::uint64_t first, std::uint64_t last) const noexcept;
+
     /// The lowest missing numbers below `last`, `most` at the most.
     [[nodiscard]] std::vector<std::uint64_t> first_missing(std::uint64_t last, std::size_t most) const;
 

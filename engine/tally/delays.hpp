@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6, tally: what a trial records of the delay of each frame, where it is asked to (RFC 8219 sections 7.2 and 7.3).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tally/latency_histogram.hpp"
+
+namespace evenhand::tally {
+
+/// What is asked for. Frames are numbered over the whole direction.
+struct DelayWish {
+    std::uint64_t first = 0;      // frames below it have no part in any delay
+    std::uint64_t tag_every = 1;  // of the frames from `first` on, these are tagged ...
+    std::uint64_t tagged = 0;     // ... until so many are
+    bool has_variation = false;   // IPDV as well
+};
+
+/// Differences of two delays, in ticks: with a sign, and as finely as LatencyHistogram counts.
+class VariationHistogram {
+   public:
+    void record(std::int64_t difference) noexcept {
+        if (difference < 0) {
+            below_.record(static_cast<std::uint64_t>(-difference));
+        } else {
+            from_zero_.record(static_cast<std::uint64_t>(difference));
+        }
+    }
+    void add(const VariationHistogram& other) noexcept;
+
+    [[nodiscard]] std::uint64_t count() const noexcept { return below_.count() + from_zero_.count(); }
+    /// Of at least one difference.
+    [[nodiscard]] std::int64_t min() const noexcept { return below_.count() != 0 ? -static_cast<std::int64_t>(below_.max()) : static_cast<std::int64_t>(from_zero_.min()); }
+    [[nodiscard]] std::int64_t max() const noexcept { return from_zero_.count() != 0 ? static_cast<std::int64_t>(from_zero_.max()) : -static_cast<std::int64_t>(below_.min()); }
+    /// As LatencyHistogram::percentile, of the signed values: of a negative one the bound that is nearer to zero.
+    [[nodiscard]] std::optional<std::int64_t> percentile(std::uint64_t numerator, std::uint64_t denominator) const noexcept;
+
+   private:
+    LatencyHistogram below_;  // magnitudes
+    LatencyHistogram from_zero_;
+};
+
+/// The delays of one direction's latest frames, to find for each its predecessor and its successor, in whichever order they come. Memory is
+/// taken when it is made. Several receivers may note at once if it is made `shared`.
+class DelayWindow {
+   public:
+    static constexpr unsigned index_bits = 16;
+    static constexpr std::uint64_t frames = std::uint64_t{1} << index_bits;  // a frame that is overtaken by more has no pair
+
+    explicit DelayWindow(bool shared) : slots_(frames), shared_{shared} {}
+
+    /// Frame k has come, for the first time, after `delay` ticks. Calls visit(D(i) - D(i-1)) for each pair that it completes; each pair is visited
+    /// once, by whoever noted the later one of its frames.
+    template <class Visit>
+    void note(std::uint64_t k, std::uint64_t delay, Visit visit) noexcept {
+        delay = delay < most_delay ? delay : most_delay;
+        slot(k).store(entry_of(k) | delay, shared_ ? std::memory_order_seq_cst : std::memory_order_relaxed);
+        if (k != 0) {
+            if (const auto before = read(k - 1); is_of(before, k - 1) && claim(k)) visit(static_cast<std::int64_t>(delay) - delay_of(before));
+        }
+        if (const auto after = read(k + 1); is_of(after, k + 1) && claim(k + 1)) visit(delay_of(after) - static_cast<std::int64_t>(delay));
+    }
+
+   private:
+    // An entry: 23 bits of which frame it is, a bit for "paired with its predecessor", 40 bits of delay. 0 is no frame.
+    static constexpr unsigned delay_bits = 40;
+    static constexpr std::uint64_t most_delay = (std::uint64_t{1} << delay_bits) - 1;
+    static constexpr std::uint64_t claimed = std::uint64_t{1} << delay_bits;
+
+    [[nodiscard]] static std::uint64_t entry_of(std::uint64_t k) noexcept { return ((k >> index_bits) + 1) << (delay_bits + 1); }
+    [[nodiscard]] static bool is_of(std::uint64_t entry, std::uint64_t k) noexcept { return (entry >> (delay_bits + 1)) == (entry_of(k) >> (delay_bits + 1)); }
+    [[nodiscard]] static std::int64_t delay_of(std::uint64_t entry) noexcept { return static_cast<std::int64_t>(entry & most_delay); }
+    [[nodiscard]] std::atomic<std::uint64_t>& slot(std::uint64_t k) noexcept { return slots_[k % frames]; }
+    [[nodiscard]] std::uint64_t read(std::uint64_t k) noexcept { return slot(k).load(shared_ ? std::memory_order_seq_cst : std::memory_order_relaxed); }
+
+    /// Two receivers may note both frames of a pair at the same time and see each other: only one of them gets it. Alone, there is no other.
+    [[nodiscard]] bool claim(std::uint64_t k) noexcept {
+        if (!shared_) return true;
+        const auto before = slot(k).fetch_or(claimed, std::memory_order_seq_cst);
+        return is_of(before, k) && (before & claimed) == 0;
+    }
+
+    std::vector<std::atomic<std::uint64_t>> slots_;
+    bool shared_;
+};
+
+/// What the receivers of one direction share. Outlives the trial; read after it.
+class DelayTracks {
+   public:
+    /// Throws std::bad_alloc.
+    DelayTracks(const DelayWish& wish, bool shared) : wish_{wish}, tagged_(wish.tagged) {
+        if (wish.has_variation) window_.emplace(shared);
+    }
+
+    [[nodiscard]] const DelayWish& wish() const noexcept { return wish_; }
+
+    /// Frame k >= wish().first has come, for the first time. Calls visit(difference) as DelayWindow does.
+    template <class Visit>
+    void note(std::uint64_t k, std::uint64_t delay, Visit visit) noexcept {
+        const std::uint64_t n = (k - wish_.first) / wish_.tag_every;
+        if (n < tagged_.size() && k == wish_.first + n * wish_.tag_every) tagged_[n] = delay + 1;
+        if (window_) window_->note(k, delay, visit);
+    }
+
+    /// Delay of the nth tagged frame in ticks; nothing if it has not come.
+    [[nodiscard]] std::optional<std::uint64_t> tagged(std::size_t n) const noexcept { return tagged_[n] == 0 ? std::nullopt : std::optional{tagged_[n] - 1}; }
+
+   private:
+    DelayWish wish_;
+    std::vector<std::uint64_t> tagged_;  // delay + 1; each written once, by the receiver that got the frame
+    std::optional<DelayWindow> window_;
+};
+
+}  // namespace evenhand::tally

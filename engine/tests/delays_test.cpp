@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Delays of each frame, beyond the histogram: percentiles with lost frames, tagged frames, differences of neighbours (R8219-12, R8219-13, R8219-16).
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "tally/delays.hpp"
+#include "tally/sequence_map.hpp"
+
+namespace delays_test {
+using namespace evenhand;
+using tally::DelayTracks;
+using tally::DelayWindow;
+using tally::VariationHistogram;
+
+namespace {
+
+using Differences = std::vector<std::int64_t>;
+
+/// By the book: of frames that both came, in the order of their numbers.
+Differences differences_of(const std::vector<std::uint64_t>& delays, const std::vector<bool>& came) {
+    Differences found;
+    for (std::size_t k = 1; k < delays.size(); ++k) {
+        if (came[k] && came[k - 1]) found.push_back(static_cast<std::int64_t>(delays[k]) - static_cast<std::int64_t>(delays[k - 1]));
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+struct Traffic {
+    std::vector<std::uint64_t> delays;
+    std::vector<bool> came;
+    std::vector<std::uint64_t> order;  // of arrival
+
+    /// A tenth is lost; the others come in an order in which each is at most `reach` places from its own.
+    Traffic(std::size_t frames, std::size_t reach, unsigned seed) : delays(frames), came(frames), order(frames) {
+        std::mt19937_64 random{seed};
+        for (auto& delay : delays) delay = random() % 100'000;
+        for (std::size_t k = 0; k < frames; ++k) came[k] = random() % 10 != 0;
+        std::iota(order.begin(), order.end(), 0U);
+        for (std::size_t first = 0; first < frames; first += reach) {
+            std::shuffle(order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(std::min(frames, first + reach)), random);
+        }
+        std::erase_if(order, [&](std::uint64_t k) { return !came[k]; });
+    }
+};
+
+}  // namespace
+
+TEST_CASE("each pair of neighbours gives its difference once, in whichever order frames come") {
+    // R8219-13
+    for (const bool shared : {false, true}) {
+        for (const std::size_t reach : {1U, 2U, 100U, 30'000U}) {
+            CAPTURE(shared);
+            CAPTURE(reach);
+            const Traffic traffic{200'000, reach, 1};
+            DelayWindow window{shared};
+            Differences seen;
+            for (const auto k : traffic.order) {
+                window.note(k, traffic.delays[k], [&](std::int64_t difference) { seen.push_back(difference); });
+            }
+            std::ranges::sort(seen);
+            CHECK(seen == differences_of(traffic.delays, traffic.came));
+        }
+    }
+}
+
+TEST_CASE("receivers that note at the same time give each pair once") {
+    const Traffic traffic{400'000, 64, 2};
+    DelayWindow window{true};
+    std::array<Differences, 2> seen;
+    std::array<std::atomic<std::size_t>, 2> at{};
+    {
+        std::vector<std::jthread> receivers;
+        for (std::size_t r = 0; r < 2; ++r) {
+            receivers.emplace_back([&, r] {
+                for (std::size_t i = r; i < traffic.order.size(); i += 2) {
+                    // No further apart than the window, as queues of one port are.
+                    while (i > at[1 - r].load(std::memory_order_acquire) + 1000) std::this_thread::yield();
+                    const auto k = traffic.order[i];
+                    window.note(k, traffic.delays[k], [&](std::int64_t difference) { seen[r].push_back(difference); });
+                    at[r].store(i, std::memory_order_release);
+                }
+                at[r].store(traffic.order.size(), std::memory_order_release);
+            });
+        }
+    }
+    Differences all = seen[0];
+    all.insert(all.end(), seen[1].begin(), seen[1].end());
+    std::ranges::sort(all);
+    CHECK(all == differences_of(traffic.delays, traffic.came));
+}
+
+TEST_CASE("a frame that a whole window overtook has no pair, and none that is not its own") {
+    DelayWindow window{false};
+    Differences seen;
+    const auto note = [&](std::uint64_t k, std::uint64_t delay) { window.note(k, delay, [&](std::int64_t difference) { seen.push_back(difference); }); };
+    note(10, 5);
+    note(11 + DelayWindow::frames, 7);  // in the place of 11
+    note(12, 9);
+    note(11, 8);  // knows 10 and 12, not the one that was in its place
+    std::ranges::sort(seen);
+    CHECK(seen == Differences{1, 3});
+}
+
+TEST_CASE("signed differences: minimum, median and maximum") {
+    const auto h = std::make_unique<VariationHistogram>();
+    CHECK_FALSE(h->percentile(1, 2).has_value());
+    SUBCASE("RFC 2330's example") {
+        for (const auto value : {-2, 7, 7, 4, 18, -5}) h->record(value);
+        CHECK(h->min() == -5);
+        CHECK(h->max() == 18);
+        CHECK(h->percentile(1, 4).value() == -2);
+        CHECK(h->percentile(1, 2).value() == 4);
+        CHECK(h->percentile(1, 1).value() == 18);
+    }
+    SUBCASE("all below zero") {
+        for (const auto value : {-1, -1'000'000, -3}) h->record(value);
+        CHECK(h->min() == -1'000'000);
+        CHECK(h->max() == -1);
+        CHECK(h->percentile(1, 2).value() == -3);
+    }
+    SUBCASE("within 0.1 percent") {
+        std::mt19937_64 random{3};
+        Differences values(10'001);
+        const auto other = std::make_unique<VariationHistogram>();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] = static_cast<std::int64_t>(random() % 2'000'000) - 1'300'000;
+            (i % 2 == 0 ? h : other)->record(values[i]);
+        }
+        h->add(*other);
+        std::ranges::sort(values);
+        for (const auto& [numerator, denominator] : {std::pair{1U, 100U}, {1U, 2U}, {99U, 100U}}) {
+            const auto want = values[(values.size() * numerator + denominator - 1) / denominator - 1];
+            CHECK(static_cast<double>(h->percentile(numerator, denominator).value()) == doctest::Approx(static_cast<double>(want)).epsilon(0.001));
+        }
+        CHECK(h->min() == values.front());
+        CHECK(h->max() == values.back());
+    }
+}
+
+TEST_CASE("tagged frames are spread over those that count, and a lost one has no delay") {
+    // R8219-07: none before its time, as many as asked for
+    DelayTracks tracks{{.first = 1000, .tag_every = 3, .tagged = 5}, false};
+    const auto none = [](std::int64_t) { FAIL("no differences were asked for"); };
+    for (std::uint64_t k = 1000; k < 1030; ++k) {
+        if (k != 1006) tracks.note(k, k - 1000, none);
+    }
+    for (std::size_t n = 0; n < 5; ++n) {
+        if (n == 2) {
+            CHECK_FALSE(tracks.tagged(n).has_value());
+        } else {
+            CHECK(tracks.tagged(n) == 3 * n);
+        }
+    }
+}
+
+TEST_CASE("pairs of frames that came are counted by the map") {
+    const Traffic traffic{5'000, 1, 4};
+    tally::SequenceMap map{5'000, false};
+    for (const auto k : traffic.order) map.mark(k);
+    for (const std::uint64_t first : {0U, 1U, 63U, 64U, 1000U, 4'999U}) {
+        std::uint64_t want = 0;
+        for (std::uint64_t k = first + 1; k < 5'000; ++k) want += static_cast<std::uint64_t>(traffic.came[k] && traffic.came[k - 1]);
+        CHECK(map.pairs(first, 5'000) == want);
+    }
+}
+
+}  // namespace delays_test
