@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from evenhand.report import VERDICT_STYLES, describe_load, learning_status
+from evenhand.procedure import Began, Learned, Measured, Note, ProcedureEvent, TrialPhase
+from evenhand.report import VERDICT_STYLES, describe_load, learning_lines, learning_status
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, TrialResult, join_directions
 from evenhand.units import format_duration, format_rate, format_ratio
@@ -43,8 +44,28 @@ class ProgressDisplay:
         """A line that stays."""
         self._console.print(Text(text, style=style), soft_wrap=not self._console.is_terminal)
 
-    def on_search_event(self, event: SearchEvent) -> None:
-        """See `find_throughput`."""
+    def on_event(self, event: ProcedureEvent) -> None:
+        """What a procedure tells."""
+        match event:
+            case TrialStarted() | TrialFinished():
+                self._on_search_event(event)
+            case TrialPhase():
+                self._phase = f"{event.phase} {event.elapsed_s:.1f}/{event.total_s:.1f} s"
+                self._refresh()
+            case Began():
+                self._begin(event.what, event.remaining_s)
+            case Measured():
+                self._print_trial(event.what, event.result, "")
+            case LearningProgress():
+                self._status = learning_status(event.reachable, event.hosts, event.round)
+                self._refresh()
+            case Learned():
+                for line in learning_lines(event.result):
+                    self.say(line)
+            case Note():
+                self.say(event.text, style="bold" if event.is_heading else "")
+
+    def _on_search_event(self, event: SearchEvent) -> None:
         if isinstance(event, TrialStarted):
             if not self._has_told_loads:
                 self.say("Loads are per direction; after each trial: where the throughput lies, and the time left.", style="dim")
@@ -58,23 +79,6 @@ class ProgressDisplay:
             )
         else:
             self._show_finished(event)
-
-    def on_engine_event(self, event: dict[str, Any]) -> None:
-        """A progress document of the engine (contract/reply.schema.json)."""
-        self._phase = f"{event.get('phase', '')} {event.get('elapsed_s', 0):.1f}/{event.get('total_s', 0):.1f} s"
-        self._refresh()
-
-    def on_learning(self, progress: LearningProgress) -> None:
-        """How many hosts the DUT reaches by now; see `learn`."""
-        self._status = learning_status(progress.reachable, progress.hosts, progress.round)
-        self._refresh()
-
-    def on_single_trial(self, what: str, result: TrialResult) -> None:
-        """A finished trial that belongs to no search."""
-        self._print_trial(what, result, "")
-
-    def begin_single_trial(self, what: str, remaining_s: float) -> None:
-        self._begin(what, remaining_s)
 
     def _begin(self, status: str, remaining_s: float) -> None:
         self._status, self._phase = status, ""

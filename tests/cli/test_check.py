@@ -11,8 +11,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.cli import setup
 from evenhand.host import Part
+from evenhand.procedure import setup
 from tests.cli.running import TESTBED, Ended
 
 Run = Callable[..., Ended]

@@ -22,6 +22,7 @@ CHECKS_OF_THE_HOST = ("evenhand check",)
 NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",
     "evenhand throughput testbed.toml": "needs the reader's own DUT",
+    "evenhand loss testbed.toml": "needs the reader's own DUT",
     "evenhand trial testbed.toml": "needs the reader's own DUT",
     "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py walks that walk",
     "evenhand learn testbed.toml": "needs the reader's own DUT",

@@ -17,9 +17,11 @@ from typing import Any
 
 import pytest
 
+import evenhand
 from evenhand import host, testbed
-from evenhand.cli import ceiling, demo_linux, demo_reference
+from evenhand.cli import demo_linux, demo_reference
 from evenhand.predict import DeviceModel
+from evenhand.procedure import ceiling
 from evenhand.reference import ReferenceDut
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
@@ -49,6 +51,20 @@ def test_command_line_page_is_up_to_date() -> None:
     """The page is made from the help texts: `make docs` writes it."""
     generator = _load(ROOT / "docs" / "reference" / "generate_cli.py")
     assert generator.PAGE.read_text(encoding="utf-8") == generator.render()
+
+
+def test_python_page_is_up_to_date() -> None:
+    """The page is made from the docstrings: `make docs` writes it. Whatever can be imported is on it."""
+    generator = _load(ROOT / "docs" / "reference" / "generate_python.py")
+    assert generator.PAGE.read_text(encoding="utf-8") == generator.render()
+    listed = {name for _, names in generator.SECTIONS for name in names}
+    mentioned = {name for name in evenhand.__all__ if f"`{name}`" in generator.render()}
+    assert set(evenhand.__all__) - listed - mentioned == {"AddressPlan", "UP_TO_LINE_RATE", "__version__", "make_plan"}
+
+
+def test_how_to_shows_the_script_as_it_is() -> None:
+    shown = blocks("python", document="docs/how-to/measure-from-python.md")[0]
+    assert shown.text in (ROOT / "examples" / "throughput.py").read_text()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=name_of)

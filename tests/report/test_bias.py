@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
-from evenhand.report import Profile
+from evenhand.procedure import Profile
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_verdict
 from evenhand.search import ThroughputGoal, find_throughput
 from evenhand.trial import SimulatedMeasurer

@@ -15,11 +15,8 @@ from evenhand.errors import HostError
 from evenhand.host import survey_host
 from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts
 from evenhand.plan import SideName, make_plan
-from evenhand.report import Profile
+from evenhand.procedure import DUT_WAY, LOOPED_WAY, CeilingEntry, Profile
 from evenhand.report.check import (
-    DUT_WAY,
-    LOOPED_WAY,
-    CeilingEntry,
     advice_lines,
     ceiling_lines,
     dut_line,

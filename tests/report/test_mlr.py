@@ -11,7 +11,9 @@ import pytest
 from rich.console import Console
 
 from evenhand.plan import make_plan
-from evenhand.report import Profile, goals_table, measured_report, mlr_lines, search_document, search_lines, search_tables
+from evenhand.procedure import Profile
+from evenhand.procedure import throughput_document as search_document
+from evenhand.report import goals_table, measured_report, mlr_lines, search_lines, search_tables
 from evenhand.search import MlrGoal, MlrGoals, MlrResult, ThroughputGoal, find_goals, run_search
 from evenhand.series import MeasuredSearch
 from evenhand.trial import SimulatedMeasurer

@@ -12,17 +12,13 @@ import pytest
 from rich.console import Console, RenderableType
 
 from evenhand.plan import make_plan
+from evenhand.procedure import Profile, SinglePair, WorstTesterFigures, collect_deviations, throughput_document
 from evenhand.report import (
-    Profile,
-    SinglePair,
     SuiteEntry,
-    WorstTesterFigures,
-    collect_deviations,
     make_pcap,
     suite_lines,
     suite_table,
     summary_lines,
-    throughput_document,
     trial_report,
     trials_table,
 )

@@ -12,9 +12,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.cli.limits import LimitOptions, limits_of, retries_of
+from evenhand.cli.limits import LimitOptions
 from evenhand.errors import RequestError
 from evenhand.plan import make_plan
+from evenhand.procedure import limits_of, retries_of
 from evenhand.search import DEFAULT_INVALID_RETRIES
 from evenhand.testbed import check_rate, read_testbed
 from evenhand.trial import Limits

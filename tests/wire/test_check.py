@@ -12,16 +12,12 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from rich.console import Console
 from wire_session import PATIENT, cpus
 
 from evenhand import testbed
-from evenhand.cli.ceiling import CeilingGoal, measure_ceiling
-from evenhand.cli.setup import make_looped_setup, open_tester
 from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.progress import ProgressDisplay
-from evenhand.report.check import LOOPED_WAY
+from evenhand.procedure import LOOPED_WAY, CeilingGoal, make_looped_setup, measure_ceiling, open_tester
 from evenhand.trial import Limits, find_engine
 
 pytestmark = pytest.mark.wire
@@ -48,13 +44,8 @@ def test_looped_ports_need_no_dut(plan: AddressPlan, number: int, tmp_path: Path
         pytest.skip(f"needs {number} CPUs")
     setup = make_looped_setup(testbed.Tester(cpus=tuple(cpus()[-number:])), tmp_path)
     goal = CeilingGoal(max_fps=20_000.0, min_fps=None, duration_s=0.3, precision=0.05)
-    with (
-        ProgressDisplay(Console(stderr=True)) as progress,
-        open_tester(
-            setup, plan, frame_size=plan.smallest_frame_size, seed=1, directions=("forward", "reverse"), engine=None
-        ) as tester,
-    ):  # fmt: skip
-        entry = measure_ceiling(tester, setup.testbed.tester.cpus, goal, way=LOOPED_WAY, progress=progress, limits=Limits(**PATIENT))
+    with open_tester(setup, plan, frame_size=plan.smallest_frame_size, seed=1, directions=("forward", "reverse"), engine=None) as tester:
+        entry = measure_ceiling(tester, setup.testbed.tester.cpus, goal, way=LOOPED_WAY, limits=Limits(**PATIENT))
     assert entry.ceiling.is_at_maximum, entry.ceiling.reasons_above
     assert entry.ceiling.trials[-1].lost_frames == 0
     assert all(d.received_frames == 6_000 for d in entry.ceiling.trials[-1].directions.values())

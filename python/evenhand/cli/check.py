@@ -14,51 +14,44 @@ from typing import Annotated, Any
 import typer
 
 import evenhand
-from evenhand.cli.ceiling import CeilingGoal, measure_ceiling, read_ceiling_goal
+from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.common import (
-    DEFAULT_MODE,
     DEFAULT_SEED,
-    CommonNetworkOption,
-    DestinationPortsOption,
     EngineOption,
-    FixedSourceNetworkOption,
-    FixedSourceOption,
     FrameSizeOption,
-    HostModeOption,
-    HostsOption,
     JsonOption,
-    NetworkModeOption,
-    NetworksOption,
     OneWayOption,
-    PlanOption,
     SeedOption,
-    SourcePortsOption,
-    choose_frame_size,
     err,
     out,
-    read_plan,
+    read_directions,
+    read_frame_size,
     warn_about,
     write_json,
 )
-from evenhand.cli.limits import (
-    LimitOptions,
-    LongestOverdueOption,
-    OfferedToleranceOption,
-    OverdueAfterOption,
-    OverdueToleranceOption,
-    limits_of,
-)
-from evenhand.cli.setup import OpenTester, Setup, make_looped_setup, open_tester, read_setup
+from evenhand.cli.limits import LimitOptions
+from evenhand.cli.options import PlanOptions, with_options
 from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.host import HostSurvey, Part, survey_host
 from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.lab.namespaces import host_errors, run_inside
 from evenhand.plan import AddressPlan, Direction
-from evenhand.progress import ProgressDisplay
-from evenhand.report.check import (
+from evenhand.procedure import (
     DUT_WAY,
     LOOPED_WAY,
+    Began,
     CeilingEntry,
+    CeilingGoal,
+    OpenTester,
+    Setup,
+    limits_of,
+    make_looped_setup,
+    measure_ceiling,
+    open_tester,
+    read_setup,
+)
+from evenhand.progress import ProgressDisplay
+from evenhand.report.check import (
     advice_lines,
     ceiling_lines,
     dut_line,
@@ -86,11 +79,13 @@ class Requirement(StrEnum):
     DUT = "dut"
 
 
+@with_options
 def check(
     testbed: Annotated[
         str | None,
         typer.Argument(metavar="[TESTBED]", help="A testbed file (TOML), or lab:linux: its ports and its DUT are checked as well."),
     ] = None,
+    *,
     looped: Annotated[
         bool,
         typer.Option("--looped", help="The tester's ceiling with its two ports looped to each other inside this machine; needs no DUT."),
@@ -103,16 +98,7 @@ def check(
         typer.Option("--require", metavar="PART", help=f"Exit code 3 unless this can run here: {', '.join(Requirement)}. May be repeated."),
     ] = None,
     watch_time: Annotated[str, typer.Option("--watch", metavar="TIME", help="How long to watch CPUs and clock; 0 leaves it out.")] = "5s",
-    plan: PlanOption = "gateway-v4",
-    hosts: HostsOption = None,
-    networks: NetworksOption = None,
-    host_mode: HostModeOption = DEFAULT_MODE,
-    network_mode: NetworkModeOption = DEFAULT_MODE,
-    fixed_source: FixedSourceOption = False,
-    fixed_source_network: FixedSourceNetworkOption = False,
-    common_network: CommonNetworkOption = False,
-    source_ports: SourcePortsOption = None,
-    destination_ports: DestinationPortsOption = None,
+    plan: PlanOptions,
     frame_size: FrameSizeOption = None,
     one_way: OneWayOption = False,
     maximum_rate: Annotated[
@@ -123,10 +109,7 @@ def check(
     ] = None,
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the ceiling's trials.")] = "1s",
     precision: Annotated[str, typer.Option("--precision", metavar="RATIO", help="Of the ceiling.")] = "5%",
-    offered_tolerance: OfferedToleranceOption = None,
-    overdue_after: OverdueAfterOption = None,
-    overdue_tolerance: OverdueToleranceOption = None,
-    longest_overdue: LongestOverdueOption = None,
+    limits: LimitOptions,
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,
     json_output: JsonOption = False,
@@ -139,30 +122,23 @@ def check(
     """
     required = require or []
     _check_options(testbed, ports_only=ports_only, required=required)
-    address_plan = read_plan(
-        plan, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
-        fixed_source_network=fixed_source_network, common_network=common_network, source_ports=source_ports,
-        destination_ports=destination_ports,
-    )  # fmt: skip
-    size, note = choose_frame_size(address_plan, frame_size)
+    address_plan = plan.read()
+    size, note = read_frame_size(address_plan, frame_size)
     watch_s = parse_duration(watch_time, where="--watch")
     if watch_s > MOST_WATCH_S:
         raise RequestError(f"{watch_time!r} is longer than an hour", where="--watch", next_step="Write a duration like 60s.")
     goal = read_ceiling_goal(maximum_rate=maximum_rate, minimum_rate=minimum_rate, duration=duration, precision=precision)
-    limits = LimitOptions(
-        offered_tolerance=offered_tolerance, overdue_after=overdue_after, overdue_tolerance=overdue_tolerance,
-        longest_overdue=longest_overdue,
-    ).read()  # fmt: skip
+    given_limits = limits.read()
     setup = None if testbed is None else read_setup(testbed, address_plan)
     if setup is not None:
         warn_about(address_plan)
         if goal.max_fps is not None:
             limit = setup.testbed.max_theoretical_fps(size)
             check_rate(goal.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
-    directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
     run = _Run(
-        plan=address_plan, frame_size=size, seed=seed, directions=directions, engine=engine, goal=goal, limits=limits, is_json=json_output
-    )
+        plan=address_plan, frame_size=size, seed=seed, directions=read_directions(one_way=one_way), engine=engine, goal=goal,
+        limits=given_limits, is_json=json_output,
+    )  # fmt: skip
     with ProgressDisplay(err()) as progress:
         survey = run.survey(watch_s, progress)
         if note is not None and (setup is not None or looped):
@@ -199,7 +175,7 @@ class _Run:
     def survey(self, watch_s: float, progress: ProgressDisplay) -> HostSurvey:
         """The host itself; first of all, since it tells why the rest may fail."""
         if watch_s:
-            progress.begin_single_trial(f"watching CPUs and clock for {format_duration(watch_s)}", watch_s)
+            progress.on_event(Began(what=f"watching CPUs and clock for {format_duration(watch_s)}", remaining_s=watch_s))
         about, watched = _ask_engine(self._engine, watch_s)
         survey = survey_host(about=about, watched=watched)
         self._survey = survey
@@ -269,7 +245,7 @@ class _Run:
 
     def _find_ceiling(self, way: str, setup: Setup, tester: OpenTester, progress: ProgressDisplay) -> None:
         limits = limits_of(setup.testbed.limits, loss_ratio=0.0, given=self._limits)
-        entry = measure_ceiling(tester, setup.testbed.tester.cpus, self._goal, way=way, progress=progress, limits=limits)
+        entry = measure_ceiling(tester, setup.testbed.tester.cpus, self._goal, way=way, on_event=progress.on_event, limits=limits)
         self._ceilings.append(entry)
         if not self._is_json:
             console = out()

@@ -27,18 +27,18 @@ from evenhand.plan import (
     TOPOLOGIES,
     AddressPlan,
     Counts,
+    Direction,
     Mode,
     UdpRange,
     make_plan,
     plan_title,
     plan_warnings,
 )
+from evenhand.procedure import BOTH_DIRECTIONS, RFC_FRAME_SIZES, check_frame_sizes, choose_frame_size
 from evenhand.report import measured_report
 from evenhand.series import RunStore, StorageError
 from evenhand.units import format_count, parse_size
 
-MAX_FRAME_SIZE = 1518
-DEFAULT_FRAME_SIZE = "64"
 DEFAULT_SEED = 1
 MAX_SEED = 2**64 - 1
 MAX_PORT = 65535
@@ -82,6 +82,14 @@ DestinationPortsOption = Annotated[
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Same seed, same frames.")]
 FrameSizeOption = Annotated[
     str | None, typer.Option("--frame-size", metavar="OCTETS", help="With FCS; IPv4 from 64, IPv6 from 84. Default: the smallest.")
+]
+FrameSizesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--frame-size",
+        metavar="OCTETS,...|all",
+        help="With FCS; IPv4 from 64, IPv6 from 84. Several make one table. all: those of RFC 2544 and RFC 5180. Default: the smallest.",
+    ),
 ]
 LossRatioOption = Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")]
 OneWayOption = Annotated[bool, typer.Option("--one-way", help="Forward direction only (left to right).")]
@@ -206,26 +214,23 @@ def parse_mode(text: str, *, where: str) -> Mode:
     )
 
 
-def choose_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | None]:
-    """The frame size in octets, and a note if another one was put in its place (R5180-10).
+def read_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | None]:
+    """`--frame-size`; see `choose_frame_size`."""
+    return choose_frame_size(plan, None if text is None else parse_size(text, where="--frame-size"))
 
-    Raises:
-        RequestError: The plan's frames cannot have this size.
-    """
-    smallest = plan.smallest_frame_size
-    size = parse_size(DEFAULT_FRAME_SIZE if text is None else text, where="--frame-size")
-    if size == int(DEFAULT_FRAME_SIZE) and size < smallest:
-        return (
-            smallest,
-            f"Frame size {size} cannot hold an IPv{plan.ip_version} test frame with its tag: {smallest} is used instead (R5180-10).",
-        )
-    if not smallest <= size <= MAX_FRAME_SIZE:
-        raise RequestError(
-            f"{size} octets: an IPv{plan.ip_version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
-            where="--frame-size",
-            next_step=f"Use {smallest} or more.",
-        )
-    return size, None
+
+def read_frame_sizes(plan: AddressPlan, texts: list[str] | None) -> tuple[tuple[int, ...], list[str]]:
+    """`--frame-size` of verbs that take several; see `check_frame_sizes`."""
+    words = [word for text in texts or [] for word in text.split(",")]
+    sizes: list[int | None] = []
+    for word in words:
+        sizes += RFC_FRAME_SIZES if word.strip() == "all" else [parse_size(word, where="--frame-size")]
+    return check_frame_sizes(plan, sizes or [None])
+
+
+def read_directions(*, one_way: bool) -> tuple[Direction, ...]:
+    """`--one-way`."""
+    return ("forward",) if one_way else BOTH_DIRECTIONS
 
 
 def out() -> Console:

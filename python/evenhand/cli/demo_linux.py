@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.cli.common import err, open_run, out, write_json
-from evenhand.cli.setup import Setup, engine_versions, make_lab_setup, open_tester
-from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import HostError
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import AddressPlan, Direction, Traffic, make_plan, plan_title
+from evenhand.procedure import Began, Measured, OpenTestbed, Setup, SinglePair, make_lab_setup, open_tester
 from evenhand.progress import ProgressDisplay
-from evenhand.report import SinglePair, SuiteEntry, suite_deviations, suite_lines, suite_table
+from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, Waits, find_engine
@@ -150,10 +149,12 @@ def find_ceiling(
     progress.say(f"{plan.title}: what load does the tester itself keep on this machine?", style="bold")
     size = plan.smallest_frame_size
     with ExitStack() as stack:
-        tester = stack.enter_context(open_tester(setup, plan, frame_size=size, seed=seed, directions=DIRECTIONS, engine=engine))
+        tester = stack.enter_context(
+            open_tester(setup, plan, frame_size=size, seed=seed, directions=DIRECTIONS, engine=engine, waits=DEMO_WAITS)
+        )
         writer = None
         if store is not None:
-            store.add_versions(engine_versions(tester.session))
+            store.add_versions(tester.versions)
             goal = {"start_fps": start_fps, "max_fps": MOST_FPS, "min_fps": MIN_CEILING_FPS, "duration_s": pace.ceiling_s}
             writer = stack.enter_context(
                 store.search(
@@ -168,10 +169,10 @@ def find_ceiling(
             count += 1
             if writer is not None:
                 writer.add_result(result, number=count, purpose="ceiling")
-            progress.on_single_trial("tester", result)
+            progress.on_event(Measured(what="tester", result=result))
 
-        measurer = EngineMeasurer(session=tester.session, waits=DEMO_WAITS, on_event=progress.on_engine_event)
-        progress.begin_single_trial("the tester's own ceiling", 5 * (pace.ceiling_s + measurer.overhead_s))
+        measurer = tester.measurer(progress.on_event)
+        progress.on_event(Began(what="the tester's own ceiling", remaining_s=5 * (pace.ceiling_s + measurer.overhead_s)))
         ceiling = find_tester_ceiling(
             _CeilingMeasurer(measurer), start_fps=start_fps, max_fps=MOST_FPS, min_fps=MIN_CEILING_FPS, duration_s=pace.ceiling_s,
             attempts=3, precision=CEILING_PRECISION, ends_at_loss=True, on_trial=on_trial,
@@ -201,15 +202,15 @@ def _measure(
     progress: ProgressDisplay,
     single_pair: SinglePair | None,
 ) -> SuiteEntry:
-    result, profile = measure_throughput(
-        setup, plan, name=f"{plan.name} {_hosts(plan)}", size=plan.smallest_frame_size, seed=seed, directions=DIRECTIONS,
-        goal=replace(pace.goal, max_fps=ceiling_fps), maximum_fps=ceiling_fps, waits=DEMO_WAITS, engine=engine, store=store,
-        progress=progress, limits=demo_limits(ceiling_fps), single_pair=single_pair,
+    bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
+    found = bed.throughput(
+        goal=replace(pace.goal, max_fps=ceiling_fps), name=f"{plan.name} {_hosts(plan)}", plan=plan, frame_size=plan.smallest_frame_size,
+        seed=seed, directions=DIRECTIONS, waits=DEMO_WAITS, limits=demo_limits(ceiling_fps), single_pair=single_pair,
     )  # fmt: skip
-    assert isinstance(result, ThroughputResult)
+    assert isinstance(found.search, ThroughputResult)
     # Routers keep entries that they only tried; what counts is who answered.
     answered = [neighbor for neighbor in lab.neighbors() if neighbor.mac is not None and not neighbor.address.startswith("fe80:")]
-    return SuiteEntry(profile=profile, result=result, dut_neighbors=len(answered))
+    return SuiteEntry(profile=found.profile, result=found.search, dut_neighbors=len(answered))
 
 
 def _hosts(plan: AddressPlan) -> str:

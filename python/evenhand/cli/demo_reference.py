@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evenhand.cli.common import err, open_run, out, write_json
-from evenhand.cli.limits import limits_of
-from evenhand.cli.setup import make_reference_setup
-from evenhand.cli.throughput import measure_throughput
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Direction, Traffic, make_plan
+from evenhand.plan import AddressPlan, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
+from evenhand.procedure import BOTH_DIRECTIONS, OpenTestbed, SinglePair, limits_of, make_reference_setup
 from evenhand.programs import ROUTER, find_program
 from evenhand.progress import ProgressDisplay
 from evenhand.reference import ReferenceDut, reference_router
-from evenhand.report import SinglePair
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
 from evenhand.report.bias_page import write_bias_page
 from evenhand.search import ThroughputGoal, ThroughputResult
@@ -26,7 +23,6 @@ from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import Waits
 
 PLANS = ("gateway_v4", "gateway_v6")
-DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 ELEMENTS = 16
 ELEMENT_FPS = 50_000.0
 """Low on purpose: at 800 kfps in all, a CPU that a virtual machine takes away for ten milliseconds leaves 8,000 frames waiting, which the
@@ -122,20 +118,18 @@ def _measure(
     progress: ProgressDisplay,
 ) -> BiasCase:
     model = DeviceModel(elements=ELEMENTS, hash_type=case.hash_type, rate_fps=ELEMENT_FPS, queue_frames=QUEUE_FRAMES)
-    prediction = predict(plan, model, DIRECTIONS)
+    prediction = predict(plan, model, BOTH_DIRECTIONS)
     with reference_router(plan, ReferenceDut(model=model)) as router:
         fields = "addresses only" if case.hash_type == "type1" else "addresses and ports"
         progress.say(f"{number} of {len(CASES)}: the router hashes {fields}, the tester sends {_hosts(plan)}.", style="bold")
         setup = make_reference_setup(router)
-        result, profile = measure_throughput(
-            setup, plan,
-            name=f"{plan.name} {case.hash_type} {_hosts(plan)}", size=plan.smallest_frame_size,
-            seed=seed, directions=DIRECTIONS, goal=replace(goal, max_fps=MAX_FPS), maximum_fps=MAX_FPS, waits=DEMO_WAITS, engine=engine,
-            store=store, progress=progress,
-            limits=limits_of(setup.testbed.limits, loss_ratio=0.0, given={"offered_tolerance": OFFERED_TOLERANCE}),
+        bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
+        found = bed.throughput(
+            goal=goal, name=f"{plan.name} {case.hash_type} {_hosts(plan)}", plan=plan, frame_size=plan.smallest_frame_size, seed=seed,
+            waits=DEMO_WAITS, limits=limits_of(setup.testbed.limits, given={"offered_tolerance": OFFERED_TOLERANCE}),
         )  # fmt: skip
-        assert isinstance(result, ThroughputResult)
-        return BiasCase(profile=profile, prediction=prediction, result=result, counters=router.counters())
+        assert isinstance(found.search, ThroughputResult)
+        return BiasCase(profile=found.profile, prediction=prediction, result=found.search, counters=router.counters())
 
 
 def _write_page(cases: list[BiasCase], page: Path | None) -> None:
@@ -144,7 +138,7 @@ def _write_page(cases: list[BiasCase], page: Path | None) -> None:
 
 
 def _hosts(plan: AddressPlan) -> str:
-    return "one address pair" if plan.pairs == 1 else Traffic(plan=plan, directions=DIRECTIONS).addresses
+    return "one address pair" if plan.pairs == 1 else Traffic(plan=plan, directions=BOTH_DIRECTIONS).addresses
 
 
 def _document(cases: list[BiasCase], run: Path | None, page: Path | None, *, host_name: bool) -> dict[str, Any]:

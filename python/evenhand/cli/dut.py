@@ -140,6 +140,7 @@ def _split_macs(text: str | None) -> tuple[str, str] | None:
 def _describe(script: DutScript, system: str) -> dict[str, Any]:
     setup = script.setup
     return {
+        "command": "dut setup",
         "plan": setup.plan.name,
         "os": system,
         "is_undo": script.is_undo,

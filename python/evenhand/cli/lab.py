@@ -47,7 +47,7 @@ def down(kind: KindArgument, force: ForceOption = False, json_output: JsonOption
     """Remove the lab and everything it made."""
     was_there = lab_down(str(kind), force=force)
     if json_output:
-        write_json({"lab": str(kind), "is_up": False, "was_there": was_there})
+        write_json({"command": "lab", "lab": str(kind), "is_up": False, "was_there": was_there})
     else:
         out().print(f"The lab {kind} is down." if was_there else f"There was no lab {kind}.")
 
@@ -90,8 +90,9 @@ def _show_changes(name: str) -> None:
 def _describe(lab: LinuxLab | None, name: str) -> dict[str, Any]:
     changes = [asdict(limit) for limit in raised_limits()]
     if lab is None:
-        return {"lab": name, "is_up": False, "changed_outside": changes}
+        return {"command": "lab", "lab": name, "is_up": False, "changed_outside": changes}
     return {
+        "command": "lab",
         "lab": name,
         "is_up": True,
         "plan": lab.plan,

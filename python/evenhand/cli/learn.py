@@ -19,14 +19,14 @@ from evenhand.cli.common import (
     TestbedArgument,
     err,
     out,
+    read_directions,
     read_plan,
     warn_about,
     write_json,
 )
-from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs, check_reachable
-from evenhand.cli.setup import open_tester, read_setup
+from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
 from evenhand.errors import RequestError
-from evenhand.plan import Direction
+from evenhand.procedure import check_reachable, open_tester, read_setup
 from evenhand.progress import ProgressDisplay
 from evenhand.report import learning_lines
 from evenhand.trial import DEFAULT_ROUNDS, learn
@@ -65,7 +65,7 @@ def learn_hosts(
     if rate_fps <= 0:
         raise RequestError(f"{rate!r} must be above 0", where="--rate", next_step="Write a rate like 20kfps.")
     setup = read_setup(testbed, address_plan)
-    directions: tuple[Direction, ...] = ("forward",) if one_way else ("forward", "reverse")
+    directions = read_directions(one_way=one_way)
     with (
         ProgressDisplay(err()) as progress,
         open_tester(
@@ -74,11 +74,12 @@ def learn_hosts(
         ) as tester,
     ):  # fmt: skip
         result = learn(
-            tester.session, rate_fps=rate_fps, rounds=rounds, wait_s=wait_s, directions=directions, on_progress=progress.on_learning
+            tester.session, rate_fps=rate_fps, rounds=rounds, wait_s=wait_s, directions=directions, on_progress=progress.on_event
         )
         dut = None if setup.lab is None else setup.lab.facts()
     if json_output:
-        write_json({"command": "learn", **tester.profile.to_document(), "learning": result.to_document(), "dut": dut})
+        document = {"command": "learn", "run": None, **tester.profile.to_document(), "deviations": [], "learning": result.to_document()}
+        write_json({**document, "dut": dut})
     else:
         for line in [*learning_lines(result), f"Plan: {address_plan.label}. {tester.profile.link_line}"]:
             out().print(line, markup=False)

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from evenhand.errors import RequestError
+from evenhand.procedure.limits import Retries, retries_of
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.testbed import TestbedLimits
-from evenhand.trial import Limits
 from evenhand.units import parse_duration, parse_ratio
 
 _PANEL = "Validity (the testbed file's [limits] has the same keys; departures from the defaults are named with the result)"
@@ -59,12 +59,12 @@ PatienceOption = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitOptions:
-    """As typed; None: not given."""
+    """When a trial is valid. As typed; None: not given."""
 
-    offered_tolerance: str | None = None
-    overdue_after: str | None = None
-    overdue_tolerance: str | None = None
-    longest_overdue: str | None = None
+    offered_tolerance: OfferedToleranceOption = None
+    overdue_after: OverdueAfterOption = None
+    overdue_tolerance: OverdueToleranceOption = None
+    longest_overdue: LongestOverdueOption = None
 
     def read(self) -> dict[str, float]:
         """The values of `Limits` that were given. RequestError names the option."""
@@ -84,24 +84,13 @@ class LimitOptions:
         return values
 
 
-def limits_of(testbed: TestbedLimits, *, loss_ratio: float, given: dict[str, float]) -> Limits:
-    """The defaults, with the testbed's in their place, and with those of the command line in theirs."""
-    of_testbed = {
-        "offered_tolerance": testbed.offered_tolerance,
-        "overdue_after_us": None if testbed.overdue_after is None else testbed.overdue_after * 1e6,
-        "overdue_tolerance": testbed.overdue_tolerance,
-        "longest_overdue_us": None if testbed.longest_overdue is None else testbed.longest_overdue * 1e6,
-        "clock_ppm": testbed.clock_ppm,
-    }
-    known = {key: value for key, value in of_testbed.items() if value is not None}
-    return replace(Limits(), loss_ratio=loss_ratio, **{**known, **given})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryOptions:
+    """How often INVALID trials are repeated."""
 
+    invalid_retries: InvalidRetriesOption = None
+    patience: PatienceOption = None
 
-def retries_of(testbed: TestbedLimits, *, invalid: int | None, patience: int | None) -> dict[str, int]:
-    """Arguments of `ThroughputGoal`: the command line's, else the testbed's, else the defaults."""
-    invalid = testbed.invalid_retries if invalid is None else invalid
-    patience = testbed.patience if patience is None else patience
-    return {
-        "invalid_retries": DEFAULT_INVALID_RETRIES if invalid is None else invalid,
-        "patience": DEFAULT_PATIENCE if patience is None else patience,
-    }
+    def read(self, testbed: TestbedLimits) -> Retries:
+        """Arguments of a goal: what was given, else the testbed's, else the defaults."""
+        return retries_of(testbed, invalid=self.invalid_retries, patience=self.patience)

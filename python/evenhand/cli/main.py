@@ -13,7 +13,7 @@ import typer
 from typer.rich_utils import rich_format_error
 
 import evenhand
-from evenhand.cli import check, demo, dut, lab, learn, plan, predict, prove, router, throughput, trial
+from evenhand.cli import check, demo, dut, lab, learn, loss, plan, predict, prove, router, throughput, trial
 from evenhand.cli.common import err
 from evenhand.errors import EvenhandError, RequestError
 
@@ -38,6 +38,7 @@ app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
 app.command("router", epilog=router.EXAMPLE)(router.router)
 app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
+app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 

@@ -32,9 +32,9 @@ from evenhand.cli.common import (
     NetworksOption,
     SeedOption,
     SourcePortsOption,
-    choose_frame_size,
     err,
     out,
+    read_frame_size,
     read_plan,
     warn_about,
     write_json,
@@ -81,7 +81,7 @@ def show(
     )  # fmt: skip
     warn_about(plan)
     if json_output:
-        write_json(describe_plan(plan))
+        write_json({"command": "plan show", **describe_plan(plan)})
         return
     table = Table(box=None, pad_edge=False, header_style="bold", title=f"{plan.title} ({plan.figure})", title_justify="left")
     table.add_column("")
@@ -149,7 +149,7 @@ def frames(
         destination_ports=destination_ports,
     )  # fmt: skip
     check_host_macs(host_macs, plan)
-    size, note = choose_frame_size(plan, frame_size)
+    size, note = read_frame_size(plan, frame_size)
     if note is not None:
         err().print(note)
     drawn = ask_for_frames(
@@ -163,7 +163,16 @@ def frames(
         host_macs=host_macs,
     )
     if json_output:
-        write_json({"plan": describe_plan(plan), "frame_size": size, "seed": seed, "direction": direction, "frames": drawn})
+        write_json(
+            {
+                "command": "plan frames",
+                "plan": describe_plan(plan),
+                "frame_size": size,
+                "seed": seed,
+                "direction": direction,
+                "frames": drawn,
+            }
+        )
     elif frame_format is FrameFormat.TABLE and output is None:
         out().print(_frames_table(drawn))
     else:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any
@@ -56,6 +56,19 @@ StartOption = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """Which search, and for what."""
+
+    search_kind: SearchOption = SearchKind.BINARY
+    goals: GoalOption = None
+    start: StartOption = None
+
+    def choose(self, goal: ThroughputGoal) -> Goal:
+        """See `choose_search`."""
+        return choose_search(goal, self.search_kind, self.goals, self.start)
 
 
 def choose_search(goal: ThroughputGoal, search: SearchKind, goals: Sequence[str] | None, start: str | None) -> Goal:

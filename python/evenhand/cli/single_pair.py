@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.setup import Setup
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, Direction, plan_title
-from evenhand.report import RESULTS_OF_THE_DUT, Profile, SinglePair
+from evenhand.procedure import RESULTS_OF_THE_DUT, Setup, SinglePair
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, read_run, without_folders
 
@@ -30,6 +30,18 @@ AfterOption = Annotated[
         "--after", metavar="RUN", help="A run file that has such a search already, of the same testbed and DUT.", rich_help_panel=_PANEL
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinglePairOptions:
+    """What is known, or found first, with one address pair."""
+
+    single_pair_first: SinglePairFirstOption = False
+    after: AfterOption = None
+
+    def check(self, plan: AddressPlan) -> None:
+        """RequestError for both at once, and for a plan that is a single pair itself."""
+        check_options(plan, first=self.single_pair_first, after=self.after)
 
 
 def check_options(plan: AddressPlan, *, first: bool, after: Path | None) -> None:
@@ -81,18 +93,6 @@ def read_single_pair(
         where=f"--after {path}",
         next_step="Name a run of the same testbed, or use --single-pair-first.",
     )
-
-
-def check_same_dut(single_pair: SinglePair, profile: Profile) -> None:
-    """RequestError if another DUT answers now than in the run that was named."""
-    for side, macs in (profile.macs or {}).items():
-        before = single_pair.dut_macs.get(side)
-        if before != macs.dut:
-            raise RequestError(
-                f"another DUT: its {side} interface had the MAC {before}, now it has {macs.dut}",
-                where=f"--after, {single_pair.source.removeprefix('in ')}",
-                next_step="Use --single-pair-first.",
-            )
 
 
 def _is_result_with_one_pair(search: StoredSearch) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -38,13 +38,23 @@ RestabilizeWait = Annotated[
 ]
 
 
-def read_waits(name: WaitSet, *, routing: str | None, learning: str | None, residual: str | None, restabilize: str | None) -> Waits:
-    """The named set with single waits put in their place. RequestError names the option."""
-    waits = RFC_WAITS if name is WaitSet.RFC else SHORT_WAITS
-    given = {
-        "after_routing_s": (routing, "--wait-after-routing"),
-        "after_learning_s": (learning, "--wait-after-learning"),
-        "residual_s": (residual, "--wait-residual"),
-        "restabilize_s": (restabilize, "--wait-restabilize"),
-    }
-    return replace(waits, **{key: parse_duration(text, where=option) for key, (text, option) in given.items() if text is not None})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitOptions:
+    """The waits of every trial."""
+
+    waits: WaitsOption = WaitSet.RFC
+    wait_after_routing: RoutingWait = None
+    wait_after_learning: LearningWait = None
+    wait_residual: ResidualWait = None
+    wait_restabilize: RestabilizeWait = None
+
+    def read(self) -> Waits:
+        """The named set with single waits put in their place. RequestError names the option."""
+        waits = RFC_WAITS if self.waits is WaitSet.RFC else SHORT_WAITS
+        given = {
+            "after_routing_s": (self.wait_after_routing, "--wait-after-routing"),
+            "after_learning_s": (self.wait_after_learning, "--wait-after-learning"),
+            "residual_s": (self.wait_residual, "--wait-residual"),
+            "restabilize_s": (self.wait_restabilize, "--wait-restabilize"),
+        }
+        return replace(waits, **{key: parse_duration(text, where=option) for key, (text, option) in given.items() if text is not None})

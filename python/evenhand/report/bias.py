@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.predict import Prediction
+from evenhand.procedure import Profile, WorstTesterFigures, throughput_document
 from evenhand.report.suite import SuiteEntry, sent_lines, suite_deviations
-from evenhand.report.throughput import Profile, WorstTesterFigures, throughput_document, verification_lines
+from evenhand.report.throughput import verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.trial import Verdict
 from evenhand.units import format_count, format_duration, format_rate, format_ratio

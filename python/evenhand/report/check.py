@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -14,8 +12,8 @@ from evenhand.errors import HostError
 from evenhand.host import HostSurvey, State
 from evenhand.host.finding import Part
 from evenhand.host.ports import PortFacts
-from evenhand.report.throughput import VERDICT_STYLES, Profile
-from evenhand.search import TesterCeiling
+from evenhand.procedure import DUT_WAY, CeilingEntry
+from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.trial import Limits
 from evenhand.units import format_count, format_line_rate, format_rate, format_ratio
 
@@ -26,41 +24,7 @@ PART_COMMANDS = {
     Part.INTERFACES: "ports net_af_packet, net_af_xdp of a testbed",
     Part.NICS: "PCI ports of a testbed (vfio-pci, mlx)",
 }
-DUT_WAY, LOOPED_WAY = "dut", "looped"
 _INDENT = "    "
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CeilingEntry:
-    """The tester's ceiling on one way."""
-
-    way: str
-    """Through the DUT, or looped."""
-    profile: Profile
-    ceiling: TesterCeiling
-    duration_s: float
-    """Of each trial."""
-    cpus: tuple[int, ...]
-    """The tester's."""
-    limits: Limits
-    """By which the trials were judged."""
-
-    def to_document(self) -> dict[str, Any]:
-        """For `--json` (contract/check.schema.json)."""
-        trials = [
-            {
-                "intended_fps_per_direction": trial.intended_fps,
-                "offered_fps_per_direction": trial.offered_fps,
-                "verdict": str(trial.verdict),
-                "loss_ratio": trial.loss_ratio,
-                "reasons": [{"code": reason.code, "text": reason.text} for reason in trial.reasons],
-            }
-            for trial in self.ceiling.trials
-        ]
-        return {
-            "way": self.way, **self.profile.to_document(), "cpus": list(self.cpus), "duration_s": self.duration_s,
-            "limits": self.limits.to_contract(), **self.ceiling.to_document(), "trials": trials,
-        }  # fmt: skip
 
 
 def host_table(survey: HostSurvey) -> Table:

@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evenhand.plan import SideName
-from evenhand.trial import Deviation, LearningResult
+from evenhand.trial import LearningResult
 from evenhand.units import format_count
-
-REQUIREMENT = "R2544-35"
 
 
 def learning_status(reachable: Mapping[SideName, int], hosts: Mapping[SideName, int], attempt: int = 1) -> str:
@@ -33,19 +31,3 @@ def learning_lines(result: LearningResult) -> list[str]:
             tail = f" and {format_count(more)} more" if more else ""
             lines.append(f"unreachable on the {name}: {', '.join(side.unreachable)}{tail}")
     return lines
-
-
-def learning_deviations(result: LearningResult | None, hosts: int) -> list[Deviation]:
-    """Where a direct plan was measured without the learning that it needs (R2544-35).
-
-    Args:
-        result: None if there was no learning.
-        hosts: How many there were to learn.
-    """
-    if result is None:
-        text = f"the DUT was not made to resolve the {format_count(hosts)} hosts on its links before the first trial"
-    elif not result.is_complete:
-        text = f"{format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts stayed unreachable in learning"
-    else:
-        return []
-    return [Deviation(requirement=REQUIREMENT, text=text)]

@@ -3,24 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.procedure import Profile, WorstTesterFigures, search_deviations
 from evenhand.report.throughput import (
-    Profile,
-    WorstTesterFigures,
-    collect_deviations,
     describe_limit,
     dut_lines,
     patience_lines,
     summary_lines,
-    throughput_document,
     trials_table,
 )
 from evenhand.search import GoalResult, MlrResult, SearchResult, describe_goal_outcome
-from evenhand.trial import Deviation, Verdict
+from evenhand.trial import Verdict
 from evenhand.units import format_count, format_duration, format_ratio
 
 
@@ -33,14 +28,6 @@ def search_tables(result: SearchResult, *, title: str = "Trials") -> list[Table]
 def search_lines(result: SearchResult, profile: Profile) -> list[str]:
     """The closing lines of any search."""
     return mlr_lines(result, profile) if isinstance(result, MlrResult) else summary_lines(result, profile)
-
-
-def search_document(result: SearchResult, profile: Profile) -> dict[str, Any]:
-    """Everything of one search as a document, all trials included."""
-    document = throughput_document(result, profile)
-    if isinstance(result, MlrResult):
-        document["deviations"] = [deviation.to_document() for deviation in _deviations(result, profile)]
-    return document
 
 
 def goals_table(result: MlrResult) -> Table:
@@ -91,7 +78,7 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     is_any_valid = any(t.result.is_valid for t in result.trials)
     tester = str(WorstTesterFigures.of(t.result for t in result.trials)) if is_any_valid else "no valid trial, so no figures"
     lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
-    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in _deviations(result, profile)]
+    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in search_deviations(result, profile)]
 
 
 def _goal_line(found: GoalResult, profile: Profile) -> str:
@@ -115,7 +102,3 @@ def _outcome(found: GoalResult) -> str:
 
 def _load(rate_fps: float | None) -> str:
     return "-" if rate_fps is None else f"{rate_fps:,.0f}" if rate_fps >= 1000 else format_count(rate_fps)
-
-
-def _deviations(result: MlrResult, profile: Profile) -> list[Deviation]:
-    return sorted([*collect_deviations(result.trials, profile), *result.goal.deviations], key=lambda deviation: deviation.requirement)

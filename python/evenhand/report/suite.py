@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
-from evenhand.report.throughput import Profile, WorstTesterFigures, collect_deviations, throughput_document, verification_lines
+from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations, throughput_document
+from evenhand.report.throughput import verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.trial import Deviation, Verdict
 from evenhand.units import format_count, format_duration, format_ratio

@@ -9,7 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.report.throughput import VERDICT_STYLES, Profile
+from evenhand.procedure import Profile
+from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.trial import DirectionResult, TrialResult, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: the result with a single address pair that stands before one with many (SEED-02), and what is said where there is none."""
+"""Procedure: the result with a single address pair that stands before one with many (SEED-02), and what is said where there is none."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from evenhand.errors import RequestError
 from evenhand.plan import SideName
 from evenhand.search import Outcome, SearchResult
 from evenhand.trial import Deviation
 from evenhand.units import format_count, format_ratio
 
 if TYPE_CHECKING:
-    from evenhand.report.throughput import Profile
+    from evenhand.procedure.profile import Profile
 
 RESULTS_OF_THE_DUT = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
 """Outcomes that say something of the DUT; the others are the tester's, or nobody's."""
@@ -80,3 +81,15 @@ class SinglePair:
             "seed": self.seed,
             **({} if result is None else {"many_to_one": self.ratio(result)}),
         }
+
+
+def check_same_dut(single_pair: SinglePair, profile: Profile) -> None:
+    """RequestError if another DUT answers now than in the run that was named."""
+    for side, macs in (profile.macs or {}).items():
+        before = single_pair.dut_macs.get(side)
+        if before != macs.dut:
+            raise RequestError(
+                f"another DUT: its {side} interface had the MAC {before}, now it has {macs.dut}",
+                where=f"--after, {single_pair.source.removeprefix('in ')}",
+                next_step="Use --single-pair-first.",
+            )

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a tester; shows nothing."""
+
+from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
+from evenhand.procedure.frame_size import DEFAULT_FRAME_SIZE, MAX_FRAME_SIZE, RFC_FRAME_SIZES, choose_frame_size
+from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
+from evenhand.procedure.limits import limits_of, retries_of
+from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, measure_loss
+from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
+from evenhand.procedure.record import Recorder, SearchRecord
+from evenhand.procedure.repetition import LossTable, Repetitions, Row, ThroughputTable, check_frame_sizes, repeat
+from evenhand.procedure.setup import DEFAULT_PLAN, LAB_PREFIX, Setup, make_lab_setup, make_looped_setup, make_reference_setup, read_setup
+from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
+from evenhand.procedure.single_trial import SingleTrial, measure_trial
+from evenhand.procedure.statistics import Interval, Statistics
+from evenhand.procedure.testbed import BOTH_DIRECTIONS, Conditions, OpenTestbed
+from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
+from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, search_deviations, throughput_document
+
+__all__ = [
+    "ALL_HOSTS_FIRST",
+    "BOTH_DIRECTIONS",
+    "DEFAULT_FRAME_SIZE",
+    "DEFAULT_PLAN",
+    "DUT_WAY",
+    "LAB_PREFIX",
+    "LOOPED_WAY",
+    "MAX_FRAME_SIZE",
+    "OMISSION",
+    "RESULTS_OF_THE_DUT",
+    "RFC_FRAME_SIZES",
+    "UP_TO_LINE_RATE",
+    "Began",
+    "CeilingEntry",
+    "CeilingGoal",
+    "Conditions",
+    "FrameLoss",
+    "Interval",
+    "Learned",
+    "LearningChoice",
+    "LossGoal",
+    "LossOutcome",
+    "LossPoint",
+    "LossTable",
+    "Measured",
+    "Note",
+    "OnEvent",
+    "OpenTestbed",
+    "OpenTester",
+    "ProcedureEvent",
+    "Profile",
+    "Recorder",
+    "Repetitions",
+    "Row",
+    "SearchRecord",
+    "Setup",
+    "SinglePair",
+    "SingleTrial",
+    "Statistics",
+    "Throughput",
+    "ThroughputTable",
+    "TrialPhase",
+    "WorstTesterFigures",
+    "check_frame_sizes",
+    "check_reachable",
+    "check_same_dut",
+    "choose_frame_size",
+    "choose_maximum",
+    "collect_deviations",
+    "ignore",
+    "learn_first",
+    "limits_of",
+    "make_lab_setup",
+    "make_looped_setup",
+    "make_reference_setup",
+    "measure_ceiling",
+    "measure_loss",
+    "measure_throughput",
+    "measure_trial",
+    "open_tester",
+    "read_setup",
+    "repeat",
+    "retries_of",
+    "search_deviations",
+    "throughput_document",
+]

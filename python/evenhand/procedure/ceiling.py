@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: the tester's own ceiling with ports that are open (MLR-14)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evenhand.procedure.events import Began, Measured, OnEvent, ignore
+from evenhand.procedure.profile import Profile
+from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.search import TesterCeiling, find_tester_ceiling
+from evenhand.trial import Limits, TrialResult, Waits
+
+START_FPS = 1e6
+"""Where ports without a line rate begin; up from there by doubling."""
+HIGHEST_FPS = 150e6
+"""Above the maximum of 100 Gbit/s with the smallest frames."""
+DUT_WAY, LOOPED_WAY = "dut", "looped"
+LEAST_SHARE = 0.01
+ATTEMPTS = 3
+"""A host takes a CPU away now and then: that a load is kept once shows that it can be."""
+EXPECTED_LOADS = 8
+"""For the estimate of the time left only."""
+DEFAULT_LIMITS = Limits()
+CEILING_WAITS = Waits(after_routing_s=0.0, after_learning_s=0.1, residual_s=0.2, restabilize_s=0.1)
+"""Short: a ceiling is no result of a DUT, and what it still holds of one trial has no say in the next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingGoal:
+    """How to look for the ceiling. Loads are per direction."""
+
+    max_fps: float | None
+    """None: the line rate, or none at all where that is not known."""
+    min_fps: float | None
+    """None: a hundredth of the first load."""
+    duration_s: float
+    precision: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingEntry:
+    """The tester's ceiling on one way."""
+
+    way: str
+    """Through the DUT, or looped."""
+    profile: Profile
+    ceiling: TesterCeiling
+    duration_s: float
+    """Of each trial."""
+    cpus: tuple[int, ...]
+    """The tester's."""
+    limits: Limits
+    """By which the trials were judged."""
+
+    def to_document(self) -> dict[str, Any]:
+        """For `--json` (contract/check.schema.json)."""
+        trials = [
+            {
+                "intended_fps_per_direction": trial.intended_fps,
+                "offered_fps_per_direction": trial.offered_fps,
+                "verdict": str(trial.verdict),
+                "loss_ratio": trial.loss_ratio,
+                "reasons": [{"code": reason.code, "text": reason.text} for reason in trial.reasons],
+            }
+            for trial in self.ceiling.trials
+        ]
+        return {
+            "way": self.way, **self.profile.to_document(), "cpus": list(self.cpus), "duration_s": self.duration_s,
+            "limits": self.limits.to_contract(), **self.ceiling.to_document(), "trials": trials,
+        }  # fmt: skip
+
+
+def measure_ceiling(
+    tester: OpenTester,
+    cpus: Sequence[int],
+    goal: CeilingGoal,
+    *,
+    way: str,
+    on_event: OnEvent = ignore,
+    limits: Limits = DEFAULT_LIMITS,
+) -> CeilingEntry:
+    """The highest load that this tester keeps. Begins at the maximum where there is one, else at 1 Mfps.
+
+    Args:
+        way: `DUT_WAY` or `LOOPED_WAY`: without a DUT, a lost frame was lost by the tester.
+    """
+    profile = tester.profile
+    maximum_fps = goal.max_fps
+    if maximum_fps is not None or profile.theoretical_fps is not None:
+        maximum_fps = choose_maximum(goal.max_fps, profile, where="--maximum-rate")
+    start_fps = START_FPS if maximum_fps is None else maximum_fps
+    if goal.min_fps is not None:
+        start_fps = max(start_fps, goal.min_fps)
+    measurer = replace(tester, waits=CEILING_WAITS, limits=limits).measurer(on_event)
+    what = "the tester's ceiling" + (", looped" if way == LOOPED_WAY else "")
+    on_event(Began(what=what, remaining_s=EXPECTED_LOADS * (goal.duration_s + measurer.overhead_s)))
+
+    def on_trial(result: TrialResult) -> None:
+        on_event(Measured(what="tester, looped" if way == LOOPED_WAY else "tester", result=result))
+
+    ceiling = find_tester_ceiling(
+        measurer, start_fps=start_fps, max_fps=maximum_fps or HIGHEST_FPS, min_fps=goal.min_fps or start_fps * LEAST_SHARE,
+        duration_s=goal.duration_s, precision=goal.precision, attempts=ATTEMPTS, is_loss_ours=way == LOOPED_WAY, on_trial=on_trial,
+    )  # fmt: skip
+    return CeilingEntry(way=way, profile=profile, ceiling=ceiling, duration_s=goal.duration_s, cpus=tuple(cpus), limits=limits)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: what a procedure tells while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from evenhand.search import TrialFinished, TrialStarted
+from evenhand.trial import LearningProgress, LearningResult, TrialResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something that whoever reads the result should know, such as another frame size than the one that was asked for."""
+
+    text: str
+    is_heading: bool = False
+    """It begins a part of the procedure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """The DUT of a direct plan has been made to resolve every host."""
+
+    result: LearningResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialPhase:
+    """Where a trial is just now; about twice a second."""
+
+    phase: str
+    elapsed_s: float
+    total_s: float
+    """Of the whole trial."""
+
+    @classmethod
+    def from_contract(cls, document: Mapping[str, Any]) -> Self:
+        """Of a progress document of the engine (contract/reply.schema.json)."""
+        return cls(phase=document.get("phase", ""), elapsed_s=document.get("elapsed_s", 0.0), total_s=document.get("total_s", 0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Began:
+    """Trials begin that belong to no search."""
+
+    what: str
+    remaining_s: float
+    """Expected time until this part of the procedure ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Such a trial has ended."""
+
+    what: str
+    result: TrialResult
+
+
+ProcedureEvent = Note | LearningProgress | Learned | TrialPhase | Began | Measured | TrialStarted | TrialFinished
+OnEvent = Callable[[ProcedureEvent], None]
+
+
+def ignore(event: ProcedureEvent) -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: which frame sizes a plan's frames can have."""
+
+from __future__ import annotations
+
+from evenhand.errors import RequestError
+from evenhand.plan import AddressPlan
+
+MAX_FRAME_SIZE = 1518
+DEFAULT_FRAME_SIZE = 64
+RFC_FRAME_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
+"""R2544-04 and R5180-09; with IPv6 84 takes the place of 64 (R5180-10)."""
+
+
+def choose_frame_size(plan: AddressPlan, size: int | None, *, where: str = "--frame-size") -> tuple[int, str | None]:
+    """The frame size in octets with the FCS, and a note if another one was put in its place (R5180-10).
+
+    Raises:
+        RequestError: The plan's frames cannot have this size.
+    """
+    smallest = plan.smallest_frame_size
+    size = DEFAULT_FRAME_SIZE if size is None else size
+    if size == DEFAULT_FRAME_SIZE and size < smallest:
+        return (
+            smallest,
+            f"Frame size {size} cannot hold an IPv{plan.ip_version} test frame with its tag: {smallest} is used instead (R5180-10).",
+        )
+    if not smallest <= size <= MAX_FRAME_SIZE:
+        raise RequestError(
+            f"{size} octets: an IPv{plan.ip_version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
+            where=where,
+            next_step=f"Use {smallest} or more.",
+        )
+    return size, None

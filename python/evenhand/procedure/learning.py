@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: learning before the first trial of a direct plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from evenhand.errors import HostError
+from evenhand.procedure.events import Learned, OnEvent, ignore
+from evenhand.procedure.tester import OpenTester
+from evenhand.trial import LearningResult, learn
+from evenhand.units import format_count
+
+NAMED_IN_THE_ERROR = 5
+"""Unreachable hosts; the first hundred stand above it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningChoice:
+    """Whether the DUT learns the hosts of a direct plan first, and whether all of them are wanted."""
+
+    is_skipped: bool = False
+    allows_unreachable: bool = False
+
+
+ALL_HOSTS_FIRST = LearningChoice()
+
+
+def learn_first(tester: OpenTester, choice: LearningChoice = ALL_HOSTS_FIRST, *, on_event: OnEvent = ignore) -> OpenTester:
+    """Have the DUT of a direct plan resolve every host, once, before the first trial; gateway plans need none of it (R2544-35).
+
+    Returns:
+        The tester with what was learnt in its profile.
+
+    Raises:
+        HostError: Hosts stayed unreachable, and that was not allowed.
+    """
+    profile = tester.profile
+    if not profile.plan.is_direct or choice.is_skipped:
+        return tester
+    result = learn(tester.session, directions=profile.directions, on_progress=on_event)
+    on_event(Learned(result=result))
+    if not choice.allows_unreachable:
+        check_reachable(result, next_step="Is the DUT's neighbour table large enough? --allow-unreachable measures all the same.")
+    return replace(tester, profile=replace(profile, learning=result))
+
+
+def check_reachable(result: LearningResult, *, next_step: str) -> None:
+    """HostError that names the hosts which the DUT does not reach."""
+    if result.is_complete:
+        return
+    unreachable = [address for side in result.sides.values() for address in side.unreachable]
+    more = result.unreachable_hosts - len(unreachable[:NAMED_IN_THE_ERROR])
+    named = ", ".join(unreachable[:NAMED_IN_THE_ERROR]) + (f" and {format_count(more)} more" if more else "")
+    hosts = sum(side.hosts for side in result.sides.values())
+    raise HostError(
+        f"the DUT does not reach {format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts: {named}",
+        where="learning",
+        next_step=next_step,
+    )

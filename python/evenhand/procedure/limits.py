@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: when a trial is valid, and how often an INVALID one is repeated: given, the testbed's, or the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypedDict
+
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+from evenhand.testbed import TestbedLimits
+from evenhand.trial import Limits
+
+
+class Retries(TypedDict):
+    """Arguments of any goal."""
+
+    invalid_retries: int
+    patience: int
+
+
+def limits_of(testbed: TestbedLimits, *, loss_ratio: float = 0.0, given: Mapping[str, float] | None = None) -> Limits:
+    """The defaults, with the testbed's in their place, and with those that were given in theirs."""
+    of_testbed = {
+        "offered_tolerance": testbed.offered_tolerance,
+        "overdue_after_us": None if testbed.overdue_after is None else testbed.overdue_after * 1e6,
+        "overdue_tolerance": testbed.overdue_tolerance,
+        "longest_overdue_us": None if testbed.longest_overdue is None else testbed.longest_overdue * 1e6,
+        "clock_ppm": testbed.clock_ppm,
+    }
+    known = {key: value for key, value in of_testbed.items() if value is not None}
+    return replace(Limits(), loss_ratio=loss_ratio, **{**known, **(given or {})})
+
+
+def retries_of(testbed: TestbedLimits, *, invalid: int | None = None, patience: int | None = None) -> Retries:
+    """Arguments of a goal: what was given, else the testbed's, else the defaults."""
+    invalid = testbed.invalid_retries if invalid is None else invalid
+    patience = testbed.patience if patience is None else patience
+    return {
+        "invalid_retries": DEFAULT_INVALID_RETRIES if invalid is None else invalid,
+        "patience": DEFAULT_PATIENCE if patience is None else patience,
+    }

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: frame loss rate over the load (RFC 2544, 26.3): from the maximum down, until two loads in a row lose nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.procedure.events import Began, Measured, OnEvent, ignore
+from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.record import Recorder, SearchRecord, recording
+from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
+from evenhand.trial import Deviation, Measurer, TrialResult, Verdict
+from evenhand.units import format_duration, format_rate, format_ratio
+
+LARGEST_STEP = 0.1
+"""R2544-27: "at most 10 percent of the maximum rate"; finer is allowed."""
+SMALLEST_STEP = 0.001
+LOSSLESS_IN_A_ROW = 2
+
+
+class LossOutcome(StrEnum):
+    """How a loss series ended."""
+
+    LOSSLESS = "lossless"
+    """Two loads in a row lost nothing: the series is complete (R2544-27)."""
+    LOWEST_LOAD = "lowest_load"
+    """There was no lower load left."""
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossGoal:
+    """Which loads, and how long the trials are. Loads are per direction."""
+
+    max_fps: float = math.inf
+    """The load of 100 %; UP_TO_LINE_RATE: the maximum theoretical frame rate."""
+    step: float = LARGEST_STEP
+    """Share of the maximum by which the load is lowered; 0.1 at most (R2544-27)."""
+    duration_s: float = FULL_LENGTH_S
+    """Of each trial (R2544-20)."""
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
+    patience: int = DEFAULT_PATIENCE
+    """The same if the load was offered, but a moment of the host spoiled the trial."""
+
+    def __post_init__(self) -> None:
+        if not self.max_fps > 0:
+            raise RequestError(f"maximum rate {self.max_fps} fps: must be above 0", where="--maximum-rate", next_step="Write 1Mfps.")
+        if not SMALLEST_STEP <= self.step <= LARGEST_STEP:
+            raise RequestError(
+                f"a step of {format_ratio(self.step)}: loss is measured in steps of at most {format_ratio(LARGEST_STEP)} of the maximum"
+                f" (RFC 2544, 26.3), and of at least {format_ratio(SMALLEST_STEP)}",
+                where="--step", next_step="Use 10% or less.",
+            )  # fmt: skip
+        if not 0 < self.duration_s < math.inf:
+            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="--duration", next_step="Write 60s.")
+        if min(self.invalid_retries, self.patience) < 0:
+            raise RequestError("repetitions of INVALID trials: must be 0 or more", where="--invalid-retries, --patience")
+
+    @property
+    def shares(self) -> list[float]:
+        """The loads as shares of the maximum, from 1 down."""
+        # Counted, not subtracted: 0.1 ten times from 1 is not 0.
+        return [1 - i * self.step for i in range(math.ceil(1 / self.step - 1e-9))]
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "max_fps": self.max_fps,
+            "step": self.step,
+            "duration_s": self.duration_s,
+            "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossPoint:
+    """One load of the series, and its trials in order. The last one decides, if it is valid."""
+
+    share: float
+    """Of the maximum; 1 is 100 %."""
+    rate_fps: float
+    """Intended, per direction."""
+    trials: tuple[TrialResult, ...]
+
+    @property
+    def trial(self) -> TrialResult | None:
+        """The valid trial; None if the tester did not manage one: that says nothing of the DUT."""
+        return self.trials[-1] if self.trials[-1].is_valid else None
+
+    @property
+    def loss_ratio(self) -> float | None:
+        """(input - output) / input over all directions, 0 to 1 (R2544-26); None without a valid trial."""
+        return None if self.trial is None else self.trial.loss_ratio
+
+    def to_document(self, theoretical_fps: float | None) -> dict[str, Any]:
+        """
+        Args:
+            theoretical_fps: Maximum theoretical frame rate per direction, if it is known.
+        """
+        trial = self.trial
+        return {
+            "share_of_maximum": self.share,
+            "share_of_theoretical": None if theoretical_fps is None else self.rate_fps / theoretical_fps,
+            "intended_fps_per_direction": self.rate_fps,
+            "offered_fps_per_direction": max(t.offered_fps for t in self.trials) if trial is None else trial.offered_fps,
+            "loss_ratio": self.loss_ratio,
+            "lost_frames": None if trial is None else trial.lost_frames,
+            "attempts": len(self.trials),
+            "reasons": [] if trial is not None else [{"code": r.code, "text": r.text} for r in self.trials[-1].reasons],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameLoss:
+    """What one loss series found, and with what traffic."""
+
+    profile: Profile
+    goal: LossGoal
+    outcome: LossOutcome
+    points: tuple[LossPoint, ...]
+    """From the highest load down."""
+
+    @property
+    def trials(self) -> tuple[TrialResult, ...]:
+        """All of them, in order."""
+        return tuple(trial for point in self.points for trial in point.trials)
+
+    @property
+    def unmeasured(self) -> tuple[LossPoint, ...]:
+        """Loads at which no trial was valid."""
+        return tuple(point for point in self.points if point.trial is None)
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """From the RFCs, each once."""
+        return plain_deviations(self.trials, self.profile)
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as `evenhand loss --json` writes it."""
+        return {
+            **self.profile.to_document(),
+            **self.summary(),
+            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
+            "tester": WorstTesterFigures.of(self.trials).to_document(),
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+            "trials": [
+                {"number": number, "purpose": "loss", "attempt": attempt, "is_full_length": _is_full_length(trial), "result": trial.raw}
+                for number, (attempt, trial) in enumerate(
+                    ((attempt, trial) for point in self.points for attempt, trial in enumerate(point.trials, start=1)), start=1
+                )
+            ],
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The part of it that stands in the run file beside the trials."""
+        return {
+            "outcome": str(self.outcome),
+            "points": [point.to_document(self.profile.theoretical_fps) for point in self.points],
+            "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
+            "goal": self.goal.to_document(),
+        }
+
+
+def measure_loss(
+    tester: OpenTester, goal: LossGoal, *, name: str = "loss", on_event: OnEvent = ignore, recorder: Recorder | None = None
+) -> FrameLoss:
+    """One series (R2544-27). INVALID trials are repeated as in searches; a load that stays INVALID is kept without a loss ratio.
+
+    Raises:
+        RequestError: The ports do not know their line rate and the goal has no maximum, or one above the line rate.
+        EvenhandError: The engine could not make a trial at all.
+    """
+    goal = with_maximum(goal, tester.profile)
+    tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))  # PASS is a trial without loss
+    with recording(recorder, tester, name, kind="loss", goal=goal.to_document()) as record:
+        measurer = tester.measurer(on_event)
+        series = _Series(measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s)
+        points, outcome = series.run()
+        result = FrameLoss(profile=tester.profile, goal=goal, outcome=outcome, points=points)
+        record.finish_with(str(outcome), result.summary())
+    return result
+
+
+def with_maximum(goal: LossGoal, profile: Profile) -> LossGoal:
+    """The goal with a finite maximum. RequestError if there is none, or it is above the line rate."""
+    given = None if math.isinf(goal.max_fps) else goal.max_fps
+    return replace(goal, max_fps=choose_maximum(given, profile, where="--maximum-rate"))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Series:
+    measurer: Measurer
+    goal: LossGoal
+    on_event: OnEvent
+    record: SearchRecord
+    overhead_s: float
+    number: int = 0
+    points: list[LossPoint] = field(default_factory=list)
+
+    def run(self) -> tuple[tuple[LossPoint, ...], LossOutcome]:
+        lossless = 0
+        for share in self.goal.shares:
+            point = LossPoint(share=share, rate_fps=self.goal.max_fps * share, trials=tuple(self._measure(share)))
+            self.points.append(point)
+            if point.trials[-1].was_stopped:
+                return tuple(self.points), LossOutcome.STOPPED
+            # A load that stayed INVALID may have lost frames: what is on both sides of it does not count as in a row.
+            lossless = lossless + 1 if point.trial is not None and point.trial.lost_frames == 0 else 0
+            if lossless == LOSSLESS_IN_A_ROW:
+                return tuple(self.points), LossOutcome.LOSSLESS
+        return tuple(self.points), LossOutcome.LOWEST_LOAD
+
+    def _measure(self, share: float) -> Iterator[TrialResult]:
+        """Trials at one load: the last one is valid, or the goal allows no more of them."""
+        rate_fps, duration_s = self.goal.max_fps * share, self.goal.duration_s
+        invalid, not_offered = 0, 0
+        while True:
+            self.number += 1
+            attempt = f", attempt {invalid + 1}" if invalid else ""
+            loads_left = len(self.goal.shares) - len(self.points)
+            what = f"{format_ratio(share)} of the maximum"
+            self.on_event(
+                Began(
+                    what=f"trial {self.number}: {what}, {format_rate(rate_fps)} per direction for {format_duration(duration_s)}{attempt}",
+                    remaining_s=loads_left * (duration_s + self.overhead_s),
+                )
+            )
+            result = self.measurer.measure(duration_s, rate_fps)
+            self.record.add_result(result, number=self.number, purpose="loss", attempt=invalid + 1, is_full_length=_is_full_length(result))
+            self.on_event(Measured(what=what, result=result))
+            yield result
+            invalid += 1
+            not_offered += not result.was_spoiled_by_a_moment
+            if result.is_valid or result.was_stopped or not_offered > self.goal.invalid_retries or invalid > self.goal.patience:
+                return
+
+
+def _is_full_length(trial: TrialResult) -> bool:
+    return trial.intended_duration_s >= FULL_LENGTH_S

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: what a reader of a result must know: the traffic, the tester's own lapses, the deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName, Traffic
+from evenhand.procedure.single_pair import OMISSION, SinglePair
+from evenhand.search import FULL_LENGTH_S, SearchTrial
+from evenhand.trial import Deviation, LearningResult, TrialResult
+from evenhand.units import format_count, format_duration, format_ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What stays the same over a search, and what a reader of the number must know (R2544-23)."""
+
+    plan: AddressPlan
+    frame_size: int
+    """Octets including the FCS."""
+    seed: int
+    directions: tuple[Direction, ...]
+    line_rate_bps: float | None = None
+    theoretical_fps: int | None = None
+    """Maximum theoretical frame rate per direction; None if no line rate is known."""
+    host_macs: HostMacs = "port"
+    """Whose MACs the hosts on the link have (R4814-06)."""
+    macs: Mapping[SideName, PortMacs] | None = None
+    """Of tester and DUT on both links; None before they are known."""
+    single_pair: SinglePair | None = None
+    """The search with one address pair that was made before this one (SEED-02); None if there is none."""
+    dut: Mapping[str, str | None] | None = None
+    """Facts of the DUT as the testbed file has them, None for those that it does not tell (SEED-84); None for a DUT of our own."""
+    learning: LearningResult | None = None
+    """What the DUT learnt before the first trial; None if it was not made to."""
+
+    @property
+    def protocol(self) -> str:
+        return f"UDP over IPv{self.plan.ip_version}"
+
+    @property
+    def traffic(self) -> Traffic:
+        """What the frames really carry."""
+        return Traffic(plan=self.plan, directions=self.directions)
+
+    @property
+    def hosts(self) -> str:
+        """`1 address pair`, `65,534 x 65,534 addresses`: as they occur, not as the plan has them."""
+        return self.traffic.addresses
+
+    @property
+    def sent_lines(self) -> list[str]:
+        """What a reader must know of the frames: addresses, ports, seed, gateways, routes, MACs (SEED-49)."""
+        return self.traffic.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs)
+
+    @property
+    def link_line(self) -> str:
+        """The part of it that holds for frames of any kind."""
+        return self.traffic.link_line(macs=self.macs, host_macs=self.host_macs)
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Of the whole, beside those of single trials."""
+        sides = [self.plan.right if direction == "forward" else self.plan.left for direction in self.directions]
+        return learning_deviations(self.learning, sum(side.hosts.addresses for side in sides)) if self.plan.is_direct else []
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "plan": self.plan.name,
+            "figure": self.plan.figure,
+            "is_derived": self.plan.is_derived,
+            "hosts": {side.name: self.traffic.hosts(side.name).count for side in self.plan.sides},
+            "networks": {side.name: self.traffic.hosts(side.name).network_count for side in self.plan.sides},
+            "traffic": self.traffic.to_document(macs=self.macs, host_macs=self.host_macs),
+            "protocol": self.protocol,
+            "frame_size": self.frame_size,
+            "seed": self.seed,
+            "directions": list(self.directions),
+            "host_macs": self.host_macs,
+            "learning": None if self.learning is None else self.learning.to_document(),
+            "line_rate_bps": self.line_rate_bps,
+            "theoretical_fps_per_direction": self.theoretical_fps,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstTesterFigures:
+    """The worst that the tester showed of itself in the valid trials: what a reader may hold against the result."""
+
+    max_overdue_us: float
+    max_poll_gap_us: float
+    missed_frames: int
+    max_clock_error_ppm: float
+    max_offered_error: float
+    """Largest relative distance of offered from intended load."""
+    longest_absence_us: float | None
+    """Of a CPU of the DUT, taken away by this host; None if the DUT is not on this host."""
+
+    @classmethod
+    def of(cls, trials: Iterable[TrialResult]) -> WorstTesterFigures:
+        valid = [trial for trial in trials if trial.is_valid]
+        directions = [direction for trial in valid for direction in trial.directions.values()]
+        return cls(
+            max_overdue_us=max((d.sender.max_overdue_us for d in directions), default=0.0),
+            max_poll_gap_us=max((d.receiver.max_poll_gap_us for d in directions), default=0.0),
+            missed_frames=sum(trial.missed_frames for trial in valid),
+            max_clock_error_ppm=max((abs(trial.clock_error_ppm) for trial in valid), default=0.0),
+            max_offered_error=max(
+                (abs(d.offered_fps / trial.intended_fps - 1) for trial in valid for d in trial.directions.values()), default=0.0
+            ),
+            longest_absence_us=max((cpu.longest_us for trial in valid for cpu in trial.watched_cpus or ()), default=None),
+        )
+
+    def __str__(self) -> str:
+        away = ""
+        if self.longest_absence_us is not None:
+            away = f"; this host took the DUT's CPU away for {format_duration(self.longest_absence_us / 1e6)} at most"
+        return (
+            f"latest frame {format_duration(self.max_overdue_us / 1e6)} after its time, longest poll gap "
+            f"{format_duration(self.max_poll_gap_us / 1e6)}, {format_count(self.missed_frames)} frames missed by the tester's ports, "
+            f"offered load off by at most {format_ratio(self.max_offered_error)}, clock by {self.max_clock_error_ppm:.1f} ppm{away}"
+        )
+
+    def to_document(self) -> dict[str, float | None]:
+        return {
+            "max_overdue_us": self.max_overdue_us,
+            "max_poll_gap_us": self.max_poll_gap_us,
+            "missed_frames": self.missed_frames,
+            "max_clock_error_ppm": self.max_clock_error_ppm,
+            "max_offered_error": self.max_offered_error,
+            "longest_absence_us": self.longest_absence_us,
+        }
+
+
+def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[Deviation]:
+    """Each deviation once. Short trials within a search are allowed (R2544-20): their duration does not count as one."""
+    has_full_length = any(trial.is_full_length for trial in trials)
+    found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
+    if profile.single_pair is None and not profile.traffic.is_single_pair:
+        found[OMISSION.requirement, OMISSION.text] = OMISSION
+    for trial in trials:
+        for deviation in trial.result.deviations:
+            if deviation.requirement == "R2544-20" and has_full_length and not trial.is_full_length:
+                continue
+            found.setdefault((deviation.requirement, deviation.text), deviation)
+    final_s = max((t.result.intended_duration_s for t in trials if t.is_full_length), default=None)
+    if final_s is not None and final_s < FULL_LENGTH_S and not any(key[0] == "R2544-20" for key in found):
+        text = f"the final trial lasted {format_duration(final_s)} instead of {format_duration(FULL_LENGTH_S)}"
+        found["R2544-20", text] = Deviation(requirement="R2544-20", text=text)
+    return sorted(found.values(), key=lambda deviation: deviation.requirement)
+
+
+def plain_deviations(trials: Iterable[TrialResult], profile: Profile) -> list[Deviation]:
+    """Each deviation once, of a procedure whose trials all count alike."""
+    found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
+    if not profile.traffic.is_single_pair:
+        # With one pair first, a reader would see what the choice of addresses does to the result (SEED-85).
+        deviation = Deviation(requirement="SEED-02", text="no result with a single address pair of this testbed comes before this one")
+        found[deviation.requirement, deviation.text] = deviation
+    for trial in trials:
+        for deviation in trial.deviations:
+            found.setdefault((deviation.requirement, deviation.text), deviation)
+    return sorted(found.values(), key=lambda deviation: deviation.requirement)
+
+
+def learning_deviations(result: LearningResult | None, hosts: int) -> list[Deviation]:
+    """Where a direct plan was measured without the learning that it needs (R2544-35).
+
+    Args:
+        result: None if there was no learning.
+        hosts: How many there were to learn.
+    """
+    if result is None:
+        text = f"the DUT was not made to resolve the {format_count(hosts)} hosts on its links before the first trial"
+    elif not result.is_complete:
+        text = f"{format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts stayed unreachable in learning"
+    else:
+        return []
+    return [Deviation(requirement="R2544-35", text=text)]

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: a procedure made several times, with one frame size or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from evenhand.errors import RequestError
+from evenhand.plan import AddressPlan
+from evenhand.procedure.events import Note, OnEvent
+from evenhand.procedure.frame_size import choose_frame_size
+from evenhand.procedure.loss import FrameLoss, LossOutcome
+from evenhand.procedure.statistics import Statistics
+from evenhand.procedure.throughput import Throughput
+from evenhand.search import Outcome
+from evenhand.trial import Deviation
+from evenhand.units import format_ratio
+
+MOST_REPETITIONS = 1000
+LEAST_FOR_SPREAD = 3
+"""Two values that agree may do so by chance."""
+LEAST_SIZES = 5
+"""R2544-04."""
+
+T = TypeVar("T", Throughput, FrameLoss)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetitions:
+    """How often, and when fewer are enough."""
+
+    count: int = 1
+    spread: float | None = None
+    """Stop when (maximum - minimum) / median is no more than this, from three repetitions on; None: never."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MOST_REPETITIONS:
+            raise RequestError(f"{self.count} repetitions", where="--repetitions", next_step=f"Write 1 to {MOST_REPETITIONS}.")
+        if self.spread is not None and not 0 < self.spread < 1:
+            raise RequestError(f"a spread of {self.spread}: must be above 0 and below 1", where="--spread", next_step="Write 1%.")
+        if self.spread is not None and self.count <= LEAST_FOR_SPREAD:
+            raise RequestError(
+                f"a spread takes {LEAST_FOR_SPREAD} repetitions to be seen, so {self.count} cannot be cut short by it",
+                where="--spread", next_step="Add --repetitions 10, or leave it out.",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(Generic[T]):
+    """What was found with one frame size."""
+
+    frame_size: int
+    asked: int
+    """Repetitions."""
+    repetitions: tuple[T, ...]
+    stopped_early: str | None
+    """Why there are fewer than asked for; None if there are not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputTable:
+    """Throughput by frame size, each repeated (R2544-22, SEED-72)."""
+
+    rows: tuple[Row[Throughput], ...]
+
+    @staticmethod
+    def statistics(row: Row[Throughput]) -> Statistics | None:
+        """Of the throughput per direction, over the searches that found one; None if none did."""
+        return _throughput_statistics(row.repetitions)
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Of all searches, each once."""
+        found = [d for row in self.rows for t in row.repetitions for d in t.deviations]
+        return _each_once(found, len(self.rows))
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as `evenhand throughput --json` writes it for several sizes or repetitions."""
+        return {
+            "rows": [_row_document(row, {"statistics": _document_of(self.statistics(row))}) for row in self.rows],
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossTable:
+    """Frame loss rate by frame size and load, each repeated."""
+
+    rows: tuple[Row[FrameLoss], ...]
+
+    @staticmethod
+    def statistics(row: Row[FrameLoss]) -> dict[float, Statistics | None]:
+        """Of the loss ratio at each load, by its share of the maximum; None where no trial was valid."""
+        shares = sorted({point.share for loss in row.repetitions for point in loss.points}, reverse=True)
+        return {share: _loss_statistics(row.repetitions, share) for share in shares}
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Of all series, each once."""
+        return _each_once([d for row in self.rows for loss in row.repetitions for d in loss.deviations], len(self.rows))
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as `evenhand loss --json` writes it for several sizes or repetitions."""
+        rows = [
+            _row_document(
+                row,
+                {
+                    "loss_statistics": [
+                        {"share_of_maximum": share, "statistics": _document_of(statistics)}
+                        for share, statistics in self.statistics(row).items()
+                    ]
+                },
+            )
+            for row in self.rows
+        ]
+        return {"rows": rows, "deviations": [deviation.to_document() for deviation in self.deviations]}
+
+
+def check_frame_sizes(plan: AddressPlan, sizes: Sequence[int | None]) -> tuple[tuple[int, ...], list[str]]:
+    """What is used for these sizes, and notes where it is another one (R5180-10). RequestError if one is impossible, or twice there."""
+    chosen, notes = [], []
+    for wanted in sizes:
+        size, note = choose_frame_size(plan, wanted)
+        if size in chosen:
+            raise RequestError(f"{size} octets is in the list twice", where="--frame-size", next_step="Name each size once.")
+        chosen.append(size)
+        notes += [] if note is None else [note]
+    if not chosen:
+        raise RequestError("no frame size", where="--frame-size", next_step="Write 64,128,256, or all.")
+    return tuple(chosen), notes
+
+
+def repeat(measure: Callable[[int], T], repetitions: Repetitions, *, frame_size: int, on_event: OnEvent) -> Row[T]:
+    """Measure until there are as many as asked for, or they agree, or one was stopped.
+
+    Args:
+        measure: Gets the number of the repetition, from 1.
+    """
+    done: list[T] = []
+    stopped_early = None
+    while len(done) < repetitions.count and stopped_early is None:
+        if repetitions.count > 1:
+            on_event(Note(text=f"{frame_size} octets, repetition {len(done) + 1} of {repetitions.count}:", is_heading=True))
+        done.append(measure(len(done) + 1))
+        if len(done) < repetitions.count:
+            stopped_early = _why_enough(done, repetitions)
+    if stopped_early is not None:
+        stopped_early = f"stopped after {len(done)} of {repetitions.count} repetitions: {stopped_early}"
+        on_event(Note(text=f"{frame_size} octets: {stopped_early}."))
+    return Row(frame_size=frame_size, asked=repetitions.count, repetitions=tuple(done), stopped_early=stopped_early)
+
+
+def _why_enough(done: Sequence[Throughput | FrameLoss], repetitions: Repetitions) -> str | None:
+    last = done[-1]
+    if (last.search.outcome if isinstance(last, Throughput) else last.outcome) in (Outcome.STOPPED, LossOutcome.STOPPED):
+        return "the last one was stopped"
+    if repetitions.spread is None or len(done) < LEAST_FOR_SPREAD:
+        return None
+    spread = _spread(done)
+    if spread is None or spread > repetitions.spread:
+        return None
+    return f"the spread of {format_ratio(spread)} is within {format_ratio(repetitions.spread)}"
+
+
+def _spread(done: Sequence[Throughput | FrameLoss]) -> float | None:
+    """Of throughputs relative to the median; of loss ratios the largest difference at any load, in percent of what was offered. None while
+    any of them has no value, since it may differ by anything."""
+    throughputs = [result for result in done if isinstance(result, Throughput)]
+    if throughputs:
+        statistics = _throughput_statistics(throughputs)
+        return None if statistics is None or statistics.count < len(done) else statistics.spread
+    losses = [result for result in done if isinstance(result, FrameLoss)]
+    shares = {point.share for loss in losses for point in loss.points}
+    found = [_loss_statistics(losses, share) for share in shares]
+    if any(statistics is None or statistics.count < len(losses) for statistics in found):
+        return None
+    return max(statistics.maximum - statistics.minimum for statistics in found if statistics is not None)
+
+
+def _throughput_statistics(found: Sequence[Throughput]) -> Statistics | None:
+    return Statistics.of(result.throughput_fps for result in found if result.throughput_fps is not None)
+
+
+def _loss_statistics(found: Sequence[FrameLoss], share: float) -> Statistics | None:
+    """A series that had lost nothing at two loads above was not tried here, and counts as lossless."""
+    ratios = []
+    for loss in found:
+        ratio = next((point.loss_ratio for point in loss.points if point.share == share), None)
+        if ratio is None and loss.outcome is LossOutcome.LOSSLESS and share < loss.points[-1].share:
+            ratio = 0.0
+        ratios += [] if ratio is None else [ratio]
+    return Statistics.of(ratios)
+
+
+def _each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:
+    each = {(deviation.requirement, deviation.text): deviation for deviation in found}
+    if sizes < LEAST_SIZES:
+        sized = "1 frame size" if sizes == 1 else f"{sizes} frame sizes"
+        partial = Deviation(requirement="R2544-04", text=f"{sized} instead of at least {LEAST_SIZES}")
+        each[partial.requirement, partial.text] = partial
+    return sorted(each.values(), key=lambda deviation: deviation.requirement)
+
+
+def _row_document(row: Row[T], figures: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "frame_size": row.frame_size,
+        "asked_repetitions": row.asked,
+        "stopped_early": row.stopped_early,
+        **figures,
+        "repetitions": [result.to_document() for result in row.repetitions],
+    }
+
+
+def _document_of(statistics: Statistics | None) -> dict[str, Any] | None:
+    return None if statistics is None else statistics.to_document()

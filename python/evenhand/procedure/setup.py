@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: what to test with, from a testbed file, a lab that is up, or a router of our own. Starts nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.lab import RING_FRAMES as LAB_RING_FRAMES
+from evenhand.lab import LinuxLab, lab_status
+from evenhand.plan import AddressPlan, plan_title
+from evenhand.reference import RING_FRAMES as ROUTER_RING_FRAMES
+from evenhand.reference import ReferenceRouter
+from evenhand.testbed import Testbed, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
+from evenhand.trial import find_engine
+
+LAB_PREFIX = "lab:"
+DEFAULT_PLAN = "gateway-v4"
+"""With all its addresses (SEED-05)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What to test with: a checked testbed, and how the engine is started for it."""
+
+    name: str
+    testbed: Testbed
+    lab: LinuxLab | None = None
+    router: ReferenceRouter | None = None
+
+    @property
+    def dut_facts(self) -> dict[str, str | None] | None:
+        """What the testbed file tells of the DUT, and None for what it does not; None for a DUT of our own."""
+        return None if self.lab or self.router else self.testbed.dut.facts.model_dump()
+
+    def engine_command(self, engine: Path | None) -> list[str]:
+        """HostError if there is no engine."""
+        path = find_engine(engine)
+        return [str(path)] if self.lab is None else self.lab.engine_command(path)
+
+    def check_plan(self, plan: AddressPlan) -> None:
+        """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses, and nothing would say why."""
+        if self.lab is not None and self.lab.plan != plan.name:
+            raise RequestError(
+                f"the lab {self.lab.name!r} is set up for {plan_title(self.lab.plan)}, not for {plan.title}",
+                where="--plan",
+                next_step=f"Use --plan {plan_title(self.lab.plan)}, or: evenhand lab up linux --plan {plan.title}",
+            )
+        known = self.testbed.dut.plan
+        if known not in (None, plan.name):
+            raise RequestError(
+                f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
+                where=f"{self.name}: dut.plan",
+                next_step=f"Use --plan {plan_title(known)}, or set the DUT up for {plan.title}, and name that in the file.",
+            )
+
+    def to_document(self) -> dict[str, Any]:
+        """For the run file."""
+        known = self.lab or self.router
+        dut = None if known is None else known.facts()
+        return {"name": self.name, "testbed": self.testbed.model_dump(mode="json"), "dut": dut}
+
+
+def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:
+    """`lab:linux` is a lab that is up; all else is a testbed file. Its ports are checked; nothing is started.
+
+    Args:
+        plan: What the DUT must be set up for; None if that is checked later.
+
+    Raises:
+        RequestError, HostError: See `read_testbed` and `check_device`; or the lab is not up; or the DUT is set up for another plan.
+    """
+    if text.startswith(LAB_PREFIX):
+        name = text.removeprefix(LAB_PREFIX)
+        lab = lab_status(name)
+        if lab is None:
+            wanted = DEFAULT_PLAN if plan is None else plan.title
+            raise RequestError(
+                f"the lab {name!r} is not up", where=text, next_step=f"Use lab:linux after: evenhand lab up linux --plan {wanted}"
+            )
+        return make_lab_setup(lab, plan)
+    setup = Setup(name=text, testbed=read_testbed(Path(text)))
+    if plan is not None:
+        setup.check_plan(plan)
+    network = read_host_network()
+    for side, port in setup.testbed.ports.items():
+        check_device(port.device, network, where=f"{text}: {side}.device")
+    return setup
+
+
+def make_lab_setup(lab: LinuxLab, plan: AddressPlan | None = None) -> Setup:
+    """The testbed that a lab is. A lab is its own isolated test environment (SEED-80). RequestError if it is set up for another plan."""
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": lab.left_device},
+        "right": {"device": lab.right_device},
+        "tester": {"cpus": list(lab.tester_cpus)},
+        "dut": {"cpus": [lab.dut_cpu], "threads": lab.dut_threads(), "ring_frames": LAB_RING_FRAMES},
+    }
+    setup = Setup(name=f"{LAB_PREFIX}{lab.name}", testbed=make_testbed(document, where=f"lab {lab.name}"), lab=lab)
+    if plan is not None:
+        setup.check_plan(plan)
+    return setup
+
+
+def make_reference_setup(router: ReferenceRouter) -> Setup:
+    """The testbed that a reference router is. Both ends of its memif cables are ours, so it is isolated (SEED-80)."""
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": router.left_device},
+        "right": {"device": router.right_device},
+        "tester": {"cpus": list(router.tester_cpus)},
+        "dut": {"cpus": [router.cpu], "threads": [router.thread], "ring_frames": ROUTER_RING_FRAMES},
+        "limits": router.dut.justified_limits(),
+    }
+    return Setup(name="reference router", testbed=make_testbed(document, where="reference router"), router=router)
+
+
+def make_looped_setup(tester: Tester, folder: Path, *, limits: TestbedLimits | None = None) -> Setup:
+    """The tester's two ports joined to each other by a memif cable, on the CPUs of this tester. No frame leaves the process (SEED-80).
+
+    Both ends have as many queues as streams: what a stream sends on a ring without a queue at the other end would never arrive.
+
+    Args:
+        folder: For the cable's socket; its path must be short.
+        limits: Of the testbed that the tester stands in.
+    """
+    queues = max(len(tester.cpus) // 4, 1)
+    cpus = tester.cpus if len(tester.cpus) < 4 else tester.cpus[: 4 * queues]
+    cable = f"id=0,socket={folder / 'cable'},socket-abstract=no,rsize=11"
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": f"net_memif0,role=server,{cable}", "dut_mac": "02:00:00:00:d0:01"},
+        "right": {"device": f"net_memif1,role=client,{cable}", "dut_mac": "02:00:00:00:d0:02"},
+        "tester": {"cpus": list(cpus), "receive_queues": queues},
+    }
+    testbed = make_testbed(document, where="looped ports")
+    return Setup(name="looped", testbed=testbed if limits is None else testbed.model_copy(update={"limits": limits}))

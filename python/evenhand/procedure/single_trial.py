@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: one single trial, which is no test of RFC 2544 by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.procedure.events import Began, OnEvent, ignore
+from evenhand.procedure.profile import Profile
+from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.trial import TrialResult
+from evenhand.units import format_duration, format_rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleTrial:
+    """What one trial counted, and with what traffic."""
+
+    profile: Profile
+    trial: TrialResult
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as `evenhand trial --json` writes it."""
+        document: Mapping[str, Any] = self.trial.raw
+        return {
+            **self.profile.to_document(),
+            "deviations": [deviation.to_document() for deviation in self.profile.deviations],
+            "trial": document,
+        }
+
+
+def measure_trial(
+    tester: OpenTester, *, rate_fps: float, duration_s: float, on_event: OnEvent = ignore, recorder: Recorder | None = None
+) -> SingleTrial:
+    """One trial at `rate_fps` per direction. Its verdict may be INVALID: nothing is repeated.
+
+    Raises:
+        RequestError: The rate is above the line rate.
+        EvenhandError: The engine could not make the trial at all.
+    """
+    choose_maximum(rate_fps, tester.profile, where="--rate")
+    goal = {"rate_fps": rate_fps, "duration_s": duration_s, "loss_ratio": tester.limits.loss_ratio}
+    with recording(recorder, tester, "trial", kind="trial", goal=goal) as record:
+        measurer = tester.measurer(on_event)
+        what = f"trial at {format_rate(rate_fps)} per direction for {format_duration(duration_s)}"
+        on_event(Began(what=what, remaining_s=duration_s + measurer.overhead_s))
+        result = measurer.measure(duration_s, rate_fps)
+        record.add_result(result, number=1, purpose="single", is_full_length=True)
+        record.finish_with(str(result.verdict))
+    return SingleTrial(profile=tester.profile, trial=result)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: figures over repetitions (SEED-72, R8219-18)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+WANTED_LEVEL = 0.95
+"""Of the median's interval; with fewer than six values even the whole range covers less, and `Interval.level` says how much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Where the median of all possible repetitions lies, by order statistics: it holds for any distribution of independent values."""
+
+    low: float
+    high: float
+    level: float
+    """The probability with which it does: at least 0.95 from six values on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """Of the values that were measured. Nothing is interpolated but the median of an even number (RFC 2330, 11.3)."""
+
+    count: int
+    median: float
+    minimum: float
+    maximum: float
+    percentile_1: float
+    percentile_99: float
+    median_interval: Interval
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Self | None:
+        """None if there are none."""
+        ordered = sorted(values)
+        if not ordered:
+            return None
+        return cls(
+            count=len(ordered), median=_median(ordered), minimum=ordered[0], maximum=ordered[-1],
+            percentile_1=percentile(ordered, 0.01), percentile_99=percentile(ordered, 0.99), median_interval=median_interval(ordered),
+        )  # fmt: skip
+
+    @property
+    def spread(self) -> float:
+        """(maximum - minimum) / median; infinite if the median is 0 and the values differ."""
+        if self.maximum == self.minimum:
+            return 0.0
+        return (self.maximum - self.minimum) / self.median if self.median else math.inf
+
+    def to_document(self) -> dict[str, Any]:
+        interval = self.median_interval
+        return {
+            "count": self.count,
+            "median": self.median,
+            "minimum": self.minimum,
+            "maximum": self.maximum,
+            "percentile_1": self.percentile_1,
+            "percentile_99": self.percentile_99,
+            "median_interval": {"low": interval.low, "high": interval.high, "level": interval.level},
+        }
+
+
+def percentile(ordered: list[float], share: float) -> float:
+    """The smallest value x with F(x) >= share, of values in ascending order (RFC 2330, 11.3); 0 < share <= 1."""
+    return ordered[max(math.ceil(share * len(ordered) - 1e-9), 1) - 1]
+
+
+def median_interval(ordered: list[float]) -> Interval:
+    """From the k-th value to the k-th from the end, with the largest k that covers WANTED_LEVEL; else from the first to the last."""
+    count = len(ordered)
+    k = 1
+    while 2 * (k + 1) <= count and _coverage(count, k + 1) >= WANTED_LEVEL:
+        k += 1
+    return Interval(low=ordered[k - 1], high=ordered[count - k], level=_coverage(count, k))
+
+
+def _coverage(count: int, k: int) -> float:
+    """That the median lies between these two: not fewer than k, and not more than count - k, of the values are below it."""
+    outside: int = sum(math.comb(count, i) for i in range(k))
+    return max(0.0, float(1 - outside / 2 ** (count - 1)))
+
+
+def _median(ordered: list[float]) -> float:
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

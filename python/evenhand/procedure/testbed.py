@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: every procedure on one testbed, by a method each. What `evenhand.open_testbed` gives, and what the verbs use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from evenhand.plan import AddressPlan, Direction, HostMacs, make_plan
+from evenhand.procedure import loss
+from evenhand.procedure.events import Note, OnEvent, ignore
+from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frame_size
+from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
+from evenhand.procedure.limits import retries_of
+from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
+from evenhand.procedure.profile import Profile
+from evenhand.procedure.record import Recorder
+from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, repeat
+from evenhand.procedure.setup import DEFAULT_PLAN, Setup
+from evenhand.procedure.single_pair import SinglePair
+from evenhand.procedure.single_trial import SingleTrial, measure_trial
+from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
+from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, with_maximum
+from evenhand.search import Goal, Outcome, ThroughputGoal
+from evenhand.trial import RFC_WAITS, Limits, Waits
+
+ONCE = Repetitions()
+BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
+
+
+class Conditions(TypedDict, total=False):
+    """What stays the same in all trials of a procedure; all of it may be left out."""
+
+    plan: str | AddressPlan
+    """The address plan, or its name. Default: gateway-v4 with all its addresses (SEED-05)."""
+    frame_size: int
+    """Octets with the FCS. Default: 64, or the smallest that the plan's frames can have."""
+    directions: tuple[Direction, ...]
+    """Default: both at once (R2544-15)."""
+    seed: int
+    """Same seed, same frames. Default: 1."""
+    waits: Waits
+    """Default: those of RFC 2544, section 23 (`RFC_WAITS`); `SHORT_WAITS` is for software ports, and a deviation."""
+    limits: Limits
+    """When a trial is valid. Default: the testbed's."""
+    host_macs: HostMacs
+    """Whose MACs the hosts on the link have (R4814-06). Default: the port's."""
+    learning: LearningChoice
+    """Whether the DUT of a direct plan learns every host first (R2544-35). Default: it does."""
+    single_pair: SinglePair | None
+    """What was found before with one address pair (SEED-02)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTestbed:
+    """A testbed whose file has been checked. Each method measures with an engine of its own, which is ended when the method is.
+
+    All methods take the keywords of `Conditions`. They raise RequestError for what cannot be, before anything is sent; HostError if the
+    host or the DUT is not ready; EngineError for a bug. Loss and INVALID trials are results.
+    """
+
+    setup: Setup
+    engine: Path | None = None
+    """Default: EVENHAND_ENGINE, this checkout's, PATH."""
+    recorder: Recorder | None = None
+    """Where each trial is kept before the next one begins; None: nowhere."""
+    on_event: OnEvent = ignore
+    """Gets every `ProcedureEvent`; what it takes is time that the tester waits between trials."""
+
+    def throughput(self, *, goal: Goal | None = None, name: str = "throughput", **conditions: Unpack[Conditions]) -> Throughput:
+        """The highest load that the DUT forwards without loss, by the search of the goal (RFC 2544, 26.1).
+
+        Args:
+            goal: Where to search, how long the trials are, when to stop: a `ThroughputGoal` (binary), a `Tst009Goal`, or `MlrGoals`.
+                Default: binary from the line rate down, trials of 5 s, confirmed by one of 60 s, to 0.5 %.
+            name: Of the search in the run file.
+        """
+        chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
+        with self.tester(check=lambda profile: with_maximum(chosen, profile), **conditions) as tester:
+            return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def loss(self, *, goal: LossGoal | None = None, name: str = "loss", **conditions: Unpack[Conditions]) -> FrameLoss:
+        """Frame loss rate over the load, from the maximum down until two loads in a row lose nothing (RFC 2544, 26.3).
+
+        Args:
+            goal: Which loads, and how long the trials are. Default: from the line rate down in steps of 10 %, trials of 60 s.
+            name: Of the series in the run file.
+        """
+        chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
+        with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **conditions) as tester:
+            return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def throughput_table(
+        self,
+        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        *,
+        repetitions: Repetitions = ONCE,
+        goal: Goal | None = None,
+        single_pair_first: bool = False,
+        **conditions: Unpack[Conditions],
+    ) -> ThroughputTable:
+        """Throughput by frame size, each search repeated (R2544-04, R2544-22, SEED-72). Every search is stored by its own name.
+
+        Args:
+            frame_sizes: In this order; `frame_size` of the conditions has no say here.
+            repetitions: How often, and when fewer are enough.
+            single_pair_first: Search with one address pair first, once for each size (SEED-02).
+        """
+        plan, sizes = self._sizes(frame_sizes, conditions)
+        chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
+        rows = []
+        for size in sizes:
+            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            if single_pair_first:
+                one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
+                first = self.throughput(goal=chosen, name=f"throughput, {size} octets, one address pair", **one_pair)
+                of_size["single_pair"] = SinglePair.of(first.search, first.profile)
+            with self.tester(check=lambda profile: with_maximum(chosen, profile), **of_size) as tester:
+
+                def search(number: int, tester: OpenTester = tester, size: int = size) -> Throughput:
+                    name = f"throughput, {size} octets, repetition {number}"
+                    return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+
+                rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
+            if rows[-1].repetitions[-1].outcome is Outcome.STOPPED:
+                break
+        return ThroughputTable(rows=tuple(rows))
+
+    def loss_table(
+        self,
+        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        *,
+        repetitions: Repetitions = ONCE,
+        goal: LossGoal | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> LossTable:
+        """Frame loss rate by frame size and load, each series repeated. See `throughput_table`."""
+        plan, sizes = self._sizes(frame_sizes, conditions)
+        chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
+        rows = []
+        for size in sizes:
+            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **of_size) as tester:
+
+                def series(number: int, tester: OpenTester = tester, size: int = size) -> FrameLoss:
+                    name = f"loss, {size} octets, repetition {number}"
+                    return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+
+                rows.append(repeat(series, repetitions, frame_size=size, on_event=self.on_event))
+            if rows[-1].repetitions[-1].outcome is LossOutcome.STOPPED:
+                break
+        return LossTable(rows=tuple(rows))
+
+    def _sizes(self, frame_sizes: Sequence[int], conditions: Conditions) -> tuple[AddressPlan, tuple[int, ...]]:
+        """All of them are checked before the first is measured."""
+        given = conditions.get("plan", DEFAULT_PLAN)
+        plan = make_plan(given) if isinstance(given, str) else given
+        sizes, notes = check_frame_sizes(plan, frame_sizes)
+        for note in notes:
+            self.on_event(Note(text=note))
+        return plan, sizes
+
+    def trial(self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]) -> SingleTrial:
+        """One trial at `rate_fps` per direction; its verdict may be INVALID."""
+        with self.tester(check=lambda profile: choose_maximum(rate_fps, profile, where="--rate"), **conditions) as tester:
+            return measure_trial(tester, rate_fps=rate_fps, duration_s=duration_s, on_event=self.on_event, recorder=self.recorder)
+
+    @contextmanager
+    def tester(
+        self,
+        *,
+        check: Callable[[Profile], object] = lambda profile: None,
+        plan: str | AddressPlan = DEFAULT_PLAN,
+        frame_size: int | None = None,
+        directions: tuple[Direction, ...] = BOTH_DIRECTIONS,
+        seed: int = 1,
+        waits: Waits = RFC_WAITS,
+        limits: Limits | None = None,
+        host_macs: HostMacs = "port",
+        learning: LearningChoice = ALL_HOSTS_FIRST,
+        single_pair: SinglePair | None = None,
+    ) -> Iterator[OpenTester]:
+        """For a procedure of your own: an engine with open ports, whose DUT has answered and learnt its hosts.
+
+        Args:
+            check: Called with what is known before the DUT learns its hosts, which may take a minute; raises if there is no use in it.
+        """
+        address_plan = make_plan(plan) if isinstance(plan, str) else plan
+        self.setup.check_plan(address_plan)
+        size, note = choose_frame_size(address_plan, frame_size)
+        if note is not None:
+            self.on_event(Note(text=note))
+        opened = open_tester(
+            self.setup, address_plan, frame_size=size, seed=seed, directions=directions, engine=self.engine, host_macs=host_macs,
+            waits=waits, limits=limits,
+        )  # fmt: skip
+        with opened as tester:
+            ready = tester.after(single_pair)
+            check(ready.profile)
+            yield learn_first(ready, learning, on_event=self.on_event)

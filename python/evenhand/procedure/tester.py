@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: the tester that every procedure measures with: an engine whose ports are open and whose DUT has answered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import HostError, RequestError
+from evenhand.lab import lab_status
+from evenhand.lab.namespaces import namespace_path
+from evenhand.lab.state import tester_resource
+from evenhand.locks import holding
+from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName
+from evenhand.procedure.events import OnEvent, TrialPhase
+from evenhand.procedure.limits import limits_of
+from evenhand.procedure.profile import Profile
+from evenhand.procedure.setup import Setup
+from evenhand.procedure.single_pair import SinglePair, check_same_dut
+from evenhand.testbed import check_rate
+from evenhand.testbed.resources import OWN_NAMESPACE, resources_of
+from evenhand.trial import RFC_WAITS, EngineMeasurer, EngineSession, Limits, Waits
+from evenhand.units import max_theoretical_fps
+
+RESOLVE_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTester:
+    """An engine with open ports and a resolved DUT: what a procedure measures with. It is good for as many trials as one likes."""
+
+    setup: Setup
+    session: EngineSession
+    profile: Profile
+    waits: Waits
+    limits: Limits
+    opened: dict[str, Any]
+    """What the engine told of the ports."""
+    resolved: dict[str, Any]
+    unresolved: HostError | None = None
+    """Why there is no `resolved`; only where `open_tester` was told to go on without."""
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of the engine, for the run file."""
+        about = self.session.about
+        return {"engine": str(about["version"]), **{key: str(about[key]) for key in ("dpdk", "compiler", "build_type", "contract")}}
+
+    def measurer(self, on_event: OnEvent) -> EngineMeasurer:
+        """Makes trials with this tester, and tells their phases."""
+
+        def tell(document: dict[str, Any]) -> None:
+            on_event(TrialPhase.from_contract(document))
+
+        return EngineMeasurer(session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, on_event=tell)
+
+    def after(self, single_pair: SinglePair | None) -> OpenTester:
+        """The tester that knows what was found before with one address pair. RequestError if another DUT answered then."""
+        if single_pair is None:
+            return self
+        check_same_dut(single_pair, self.profile)
+        return replace(self, profile=replace(self.profile, single_pair=single_pair))
+
+    def details(self) -> dict[str, Any]:
+        """The set-up of a search, for the run file. Of a lab it has the DUT's neighbour table after learning (recorded only, SEED-07)."""
+        profile = self.profile
+        return {
+            **self.setup.to_document(),
+            "opened": self.opened,
+            "resolved": self.resolved,
+            "waits": self.waits.to_contract(),
+            "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(),
+            "host_macs": profile.host_macs,
+            "directions": list(profile.directions),
+            "traffic": profile.traffic.to_document(macs=profile.macs, host_macs=profile.host_macs),
+            "learning": None if profile.learning is None else profile.learning.to_document(),
+        }
+
+
+@contextmanager
+def open_tester(
+    setup: Setup,
+    plan: AddressPlan,
+    *,
+    frame_size: int,
+    seed: int,
+    directions: tuple[Direction, ...],
+    engine: Path | None,
+    host_macs: HostMacs = "port",
+    needs_dut: bool = True,
+    waits: Waits = RFC_WAITS,
+    limits: Limits | None = None,
+) -> Iterator[OpenTester]:
+    """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it ends.
+
+    The one place where testers begin: the lab and each port are locked here, before anything of them is touched.
+
+    Args:
+        needs_dut: Whether a DUT that does not answer is an error; if not, `OpenTester.unresolved` tells.
+        waits: Of every trial that is made with this tester.
+        limits: By which its trials are judged; default: the testbed's.
+
+    Raises:
+        HostError: Another tester has the lab or one of the ports; names its process.
+    """
+    with ExitStack() as stack:
+        command = setup.engine_command(engine)
+        locked = stack.enter_context(_locked(setup))
+        session = stack.enter_context(EngineSession(command, inherited=locked))
+        request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
+        stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
+        opened = session.request("open", **request, host_macs=host_macs)
+        resolved, unresolved = _resolve(session, needs_dut=needs_dut)
+        rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
+        known = [rate for rate in rates if rate is not None]
+        line_rate_bps = min(known) if known else None
+        profile = Profile(
+            plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
+            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size), host_macs=host_macs,
+            macs=_macs_of(opened, resolved), dut=setup.dut_facts,
+        )  # fmt: skip
+        yield OpenTester(
+            setup=setup, session=session, profile=profile, waits=waits, limits=limits or limits_of(setup.testbed.limits),
+            opened=opened, resolved=resolved, unresolved=unresolved,
+        )  # fmt: skip
+
+
+@contextmanager
+def _locked(setup: Setup) -> Iterator[tuple[int, ...]]:
+    """Nobody else has the lab and the ports until the block ends."""
+    lab = setup.lab
+    namespace = OWN_NAMESPACE if lab is None else namespace_path(lab.tester_namespace)
+    resources = [] if lab is None else [tester_resource(lab.name)]
+    next_step = "Wait for it, or stop it; two testers on one port take each other's frames."
+    with ExitStack() as stack:
+        locked = stack.enter_context(holding(resources, where=setup.name, next_step=next_step))
+        if lab is not None and lab_status(lab.name) != lab:
+            raise HostError(
+                f"the lab {lab.name!r} was taken down or set up anew just now", where=setup.name, next_step="Give the command again."
+            )
+        ports = [resource for port in setup.testbed.ports.values() for resource in resources_of(port.device, namespace=namespace)]
+        yield (*locked, *stack.enter_context(holding(ports, where=setup.name, next_step=next_step)))
+
+
+def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
+    sides: tuple[SideName, SideName] = ("left", "right")
+    return {side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac")) for side in sides}
+
+
+def _resolve(session: EngineSession, *, needs_dut: bool) -> tuple[dict[str, Any], HostError | None]:
+    """The DUT's MACs, or why there are none."""
+    try:
+        return session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S), None
+    except HostError as error:
+        if needs_dut:
+            raise
+        return {}, error
+
+
+@contextmanager
+def _kept_off(cpus: Iterable[int]) -> Iterator[None]:
+    """Keep this process (progress, storage) off the tester's CPUs, as long as that leaves it any. The engine has started by then."""
+    before = os.sched_getaffinity(0)
+    elsewhere = before - set(cpus)
+    if elsewhere:
+        os.sched_setaffinity(0, elsewhere)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> float:
+    """The user's maximum, else the theoretical one. RequestError if there is neither, or the user's is above the line rate."""
+    if rate_fps is None:
+        if profile.theoretical_fps is None:
+            raise RequestError(
+                "the ports do not know their line rate, so the search needs a maximum",
+                where=where,
+                next_step=f"Add {where} 1Mfps, or line_rate to the testbed file.",
+            )
+        return float(profile.theoretical_fps)
+    check_rate(rate_fps, profile.theoretical_fps, line_rate_bps=profile.line_rate_bps, frame_size=profile.frame_size, where=where)
+    return rate_fps

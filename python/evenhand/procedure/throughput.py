@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: throughput (RFC 2544, 26.1): one search with one tester."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evenhand.procedure.events import OnEvent, ignore
+from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
+from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.search import Goal, MlrResult, Outcome, SearchEvent, SearchResult, TrialFinished, run_search
+from evenhand.trial import Deviation
+
+UP_TO_LINE_RATE = math.inf
+"""As `max_fps` of a goal: the maximum theoretical frame rate of the ports, once that is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throughput:
+    """What one search found, and with what traffic."""
+
+    profile: Profile
+    search: SearchResult
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the search ended."""
+        return self.search.outcome
+
+    @property
+    def throughput_fps(self) -> float | None:
+        """Per direction, confirmed by a full-length trial; None unless found or at the maximum. Of several goals the strictest one's."""
+        return self.search.throughput_fps
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """From the RFCs, each once."""
+        return search_deviations(self.search, self.profile)
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as `evenhand throughput --json` writes it."""
+        return throughput_document(self.search, self.profile)
+
+
+def measure_throughput(
+    tester: OpenTester, goal: Goal, *, name: str = "throughput", on_event: OnEvent = ignore, recorder: Recorder | None = None
+) -> Throughput:
+    """One search by the goal's own way (R2544-21, or RFC 9971); each trial is kept before the next begins (D11).
+
+    Args:
+        goal: With `max_fps` UP_TO_LINE_RATE it begins at the maximum theoretical frame rate (MLR-13).
+        name: Of the search in the run file.
+
+    Raises:
+        RequestError: The ports do not know their line rate and the goal has no maximum, or one above the line rate.
+        EvenhandError: The engine could not make a trial at all.
+    """
+    goal = with_maximum(goal, tester.profile)
+    tester = replace(tester, limits=replace(tester.limits, loss_ratio=goal.loss_ratio))
+    with recording(recorder, tester, name, kind="throughput", goal=goal) as record:
+
+        def on_progress(event: SearchEvent) -> None:
+            if isinstance(event, TrialFinished):
+                record.add_trial(event.trial)
+            on_event(event)
+
+        measurer = tester.measurer(on_event)
+        result = run_search(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
+        record.finish(result)
+    return Throughput(profile=tester.profile, search=result)
+
+
+def with_maximum(goal: Goal, profile: Profile) -> Goal:
+    """The goal with a finite maximum. RequestError if there is none, or it is above the line rate, or below the goal's minimum."""
+    given = None if math.isinf(goal.max_fps) else goal.max_fps
+    return replace(goal, max_fps=choose_maximum(given, profile, where="--maximum-rate"))
+
+
+def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
+    """Of the trials and conditions, and of the goals (RFC 9971)."""
+    of_goals = result.goal.deviations if isinstance(result, MlrResult) else []
+    return sorted([*collect_deviations(result.trials, profile), *of_goals], key=lambda deviation: deviation.requirement)
+
+
+def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any]:
+    """Everything of one search as a document, all trials included."""
+    both = None if result.throughput_fps is None else len(profile.directions) * result.throughput_fps
+    return {
+        **profile.to_document(),
+        **result.to_document(),
+        "throughput_fps_total": both,
+        "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(result),
+        "dut_facts": None if profile.dut is None else dict(profile.dut),
+        "tester": WorstTesterFigures.of(t.result for t in result.trials).to_document(),
+        "deviations": [d.to_document() for d in search_deviations(result, profile)],
+        "trials": [
+            {
+                "number": t.number,
+                "purpose": str(t.purpose),
+                "attempt": t.attempt,
+                "is_full_length": t.is_full_length,
+                "result": t.result.raw,
+            }
+            for t in result.trials
+        ],
+    }

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: one table over frame sizes and repetitions, for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.table import Table
+
+from evenhand.procedure import FrameLoss, Interval, LossTable, Row, Statistics, Throughput, ThroughputTable
+from evenhand.report.throughput import describe_limit, dut_lines, verification_lines
+from evenhand.search import MlrGoals, Outcome, ThroughputGoal
+from evenhand.trial import Verdict
+from evenhand.units import format_count, format_ratio
+
+FIGURES = ("median", "minimum", "maximum", "1st percentile", "99th percentile")
+
+
+def throughput_sizes_table(table: ThroughputTable) -> Table:
+    """A row for each size: what R2544-22 wants as a graph, and the figures over repetitions. Frames per second per direction."""
+    shown = _table("Throughput, frames per second per direction", ("octets", "theoretical", *FIGURES, "median's interval", "searches"))
+    for row in table.rows:
+        statistics = table.statistics(row)
+        limit = row.repetitions[0].profile.theoretical_fps
+        cells = [_bound(row) + format_count(round(value)) for value in _figures(statistics)] if statistics else ["-"] * len(FIGURES)
+        interval = "-" if statistics is None else _interval(statistics.median_interval, percent=False)
+        shown.add_row(str(row.frame_size), "?" if limit is None else format_count(limit), *cells, interval, _outcomes(row))
+    return shown
+
+
+def loss_sizes_table(table: LossTable) -> Table:
+    """A row for each size and load. Loss in percent of the offered frames."""
+    shown = _table("Frame loss rate", ("octets", "of the maximum", "load per direction", *FIGURES, "median's interval", "trials"))
+    for row in table.rows:
+        maximum_fps = row.repetitions[0].goal.max_fps
+        for share, statistics in table.statistics(row).items():
+            cells = [format_ratio(value) for value in _figures(statistics)] if statistics else ["-"] * len(FIGURES)
+            interval = "-" if statistics is None else _interval(statistics.median_interval, percent=True)
+            counted = f"{0 if statistics is None else statistics.count} of {len(row.repetitions)}"
+            shown.add_row(str(row.frame_size), format_ratio(share), f"{format_count(maximum_fps * share)} fps", *cells, interval, counted)
+    return shown
+
+
+def table_lines(table: ThroughputTable | LossTable) -> list[str]:
+    """What a reader must know of the table: conditions, repetitions, intervals, trials, deviations, each once."""
+    rows: list[Row[Throughput] | Row[FrameLoss]] = [*table.rows]
+    results: list[Throughput | FrameLoss] = [result for row in rows for result in row.repetitions]
+    profile = results[0].profile
+    lines = [f"{profile.protocol}, {profile.hosts} ({profile.plan.label}), {' and '.join(profile.directions)}."]
+    lines += [f"{row.frame_size} octets: theoretical limit {describe_limit(row.repetitions[0].profile)}." for row in rows]
+    lines += [f"{row.frame_size} octets: {row.stopped_early}." for row in rows if row.stopped_early is not None]
+    for row in rows:
+        one_pair = row.repetitions[0].profile.single_pair
+        if one_pair is not None:
+            value = "no throughput" if one_pair.throughput_fps is None else f"{format_count(one_pair.throughput_fps)} fps per direction"
+            lines.append(f"{row.frame_size} octets: before it, {one_pair.source}, with 1 address pair: {value}.")
+    if max(len(row.repetitions) for row in rows) > 1:
+        lines.append(
+            "The interval of the median is by order statistics, so it holds for any distribution of independent repetitions; in brackets"
+            " the probability that it covers the median."
+        )
+    if isinstance(table, ThroughputTable):
+        goal = results[0].search.goal if isinstance(results[0], Throughput) else None
+        if goal is not None and goal.loss_ratio:
+            lines.append(f"A load passed with a loss ratio of at most {format_ratio(goal.loss_ratio)}: not the zero loss of RFC 2544.")
+        lines += verification_lines(goal) if isinstance(goal, ThroughputGoal) else []
+        if isinstance(goal, MlrGoals):
+            lines.append("Each value is that of the strictest goal; --json and the run file have those of all goals.")
+    lines += [*profile.sent_lines, *dut_lines(profile)]
+    trials = [trial for result in results for trial in _trials(result)]
+    counts = ", ".join(f"{sum(trial is verdict for trial in trials)} {verdict}" for verdict in Verdict)
+    lines.append(f"Trials: {len(trials)} ({counts}).")
+    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations]
+
+
+def _trials(result: Throughput | FrameLoss) -> list[Verdict]:
+    if isinstance(result, Throughput):
+        return [trial.result.verdict for trial in result.search.trials]
+    return [trial.verdict for trial in result.trials]
+
+
+def _table(title: str, columns: tuple[str, ...]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for name in columns[:-1]:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column(columns[-1], overflow="fold")
+    return table
+
+
+def _figures(statistics: Statistics) -> tuple[float, ...]:
+    return (statistics.median, statistics.minimum, statistics.maximum, statistics.percentile_1, statistics.percentile_99)
+
+
+def _interval(interval: Interval, *, percent: bool) -> str:
+    low, high = (format_ratio(value) if percent else format_count(round(value)) for value in (interval.low, interval.high))
+    return f"{low} .. {high} ({format_ratio(interval.level)})"
+
+
+def _bound(row: Row[Throughput]) -> str:
+    """A search that ended at its maximum found a lower bound only."""
+    return ">= " if any(result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM for result in row.repetitions) else ""
+
+
+def _outcomes(row: Row[Throughput]) -> str:
+    counts = Counter(str(result.outcome).replace("_", " ") for result in row.repetitions)
+    return ", ".join(f"{count} {outcome}" for outcome, count in counts.items())

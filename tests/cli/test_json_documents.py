@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all verbs' `--json` shares is one schema, contract/result.schema.json; each verb's document is held against it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.main import get_command
+
+from evenhand.cli.main import app
+from tests.cli.running import Ended
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "result.schema.json").read_text())
+QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short", "--no-run")
+LINES: dict[str, tuple[str, ...]] = {
+    "check": ("check", "--watch", "0"),
+    "dut setup": ("dut", "setup", "gateway-v4", "--os", "linux", "--left", "eth1", "--right", "eth2"),
+    "lab": ("lab", "status", "linux"),
+    "learn": ("learn", "TESTBED"),
+    "loss": ("loss", "TESTBED", *QUICK),
+    "plan frames": ("plan", "frames", "gateway-v6"),
+    "plan prove": ("plan", "prove", "gateway-v4", "--frames", "1M"),
+    "plan show": ("plan", "show", "nets-v6-gateway"),
+    "predict": ("predict", "gateway-v4", "--rate", "1Mfps"),
+    "throughput": ("throughput", "TESTBED", *QUICK, "--final-duration", "1s"),
+    "trial": ("trial", "TESTBED", "--rate", "1kfps", "--duration", "1s", "--waits", "short"),
+}
+REAL_ENGINE = ("plan frames", "plan prove")
+ELSEWHERE = {"demo": "tests/cli/test_reference_demo.py", "router": "tests/cli/test_router.py"}
+
+
+def validate(document: Any) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+
+
+def verbs(name: str, command: Any) -> list[str]:
+    inner = getattr(command, "commands", None)
+    if inner:
+        return [verb for key, value in inner.items() for verb in verbs(f"{name} {key}".strip(), value)]
+    return [name] if any("--json" in parameter.opts for parameter in command.params) else []
+
+
+def test_every_verb_with_json_is_held_against_the_schema() -> None:
+    commands = {re.sub(r"^lab .*", "lab", verb) for verb in verbs("", get_command(app))}
+    assert commands == {*LINES, *ELSEWHERE} == set(SCHEMA["properties"]["command"]["enum"])
+
+
+@pytest.mark.parametrize("command", [pytest.param(name, marks=pytest.mark.wire if name in REAL_ENGINE else ()) for name in LINES])
+def test_a_document_is_as_the_schema_says(evenhand: Run, engine_playing: Play, testbed: Path, command: str) -> None:
+    """R2544-23: who reads one verb's document can read them all; units are in the names."""
+    if command not in REAL_ENGINE:
+        engine_playing("simulated-640000")
+    ended = evenhand(*[testbed if word == "TESTBED" else word for word in LINES[command]], "--json")
+    assert ended.code == 0, ended.err
+    assert ended.json["command"] == command
+    validate(ended.json)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("command", "tiral"),
+        ("deviations", [{"text": "no id"}]),
+        ("directions", []),
+        ("protocol", "TCP"),
+        ("theoretical_fps_per_direction", "many"),
+    ],
+)
+def test_the_schema_refuses(evenhand: Run, engine_playing: Play, testbed: Path, key: str, value: Any) -> None:
+    """A schema that takes everything shows nothing."""
+    engine_playing("simulated-640000")
+    document = evenhand(*[testbed if word == "TESTBED" else word for word in LINES["trial"]], "--json").json
+    validate(document)
+    with pytest.raises(jsonschema.ValidationError):
+        validate({**document, key: value})
+    with pytest.raises(jsonschema.ValidationError):
+        validate({name: item for name, item in document.items() if name != "deviations"})

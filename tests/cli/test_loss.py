@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand loss`: from options to a table and a stored run; bad input starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.series import read_run
+from tests.cli.running import TESTBED, Ended
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short")
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_a_series_is_shown_and_stored(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str) -> None:
+    """R2544-26, R2544-27, D11: every trial, with its load and attempt."""
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    ended = evenhand("loss", testbed, *QUICK, "--plan", plan, "--run", run)
+    assert ended.code == 0, ended.err
+    assert "trial 1: 100 % of the maximum" not in ended.out
+    assert "100 % of the maximum: 1 Mfps for 1 s FAIL loss 36 %" in ended.err
+    assert "two loads in a row lost nothing" in ended.out
+    assert f"UDP over IPv{plan[-1]}" in ended.out
+    (search,) = read_run(run).searches
+    assert (search.kind, search.outcome) == ("loss", "lossless")
+    assert [trial.result.intended_fps for trial in search.trials] == pytest.approx([1e6, 9e5, 8e5, 7e5, 6e5, 5e5])
+    assert search.result is not None
+    assert search.result["points"][0]["loss_ratio"] == pytest.approx(0.36)
+
+
+def test_the_line_rate_is_the_maximum(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """R2544-27, R2544-28: 100 % is the maximum theoretical rate."""
+    engine_playing("simulated-2000000")
+    testbed.write_text(TESTBED.replace("[right]", 'line_rate = "1Gbps"\n[right]'))
+    ended = evenhand("loss", testbed, "--duration", "1s", "--waits", "short", "--json", "--no-run")
+    assert ended.code == 2, "the engine here tells no line rate, and the file's is not its own"
+    assert "--maximum-rate" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--step", "11%"), "at most 10 %"),
+        (("--step", "0"), "at most 10 %"),
+        (("--duration", "0s"), "duration"),
+        (("--maximum-rate", "0"), "must be above 0"),
+        (("--frame-size", "9000"), "64 to 1518"),
+        (("--plan", "gateway-v5"), "no plan"),
+    ],
+)
+def test_bad_options_start_no_engine(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    engine_playing("fair")
+    ended = evenhand("loss", testbed, *options)
+    assert ended.code == 2
+    assert words in ended.err
+    assert not (tmp_path / "engine-was-started").exists()

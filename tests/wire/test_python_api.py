@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand.open_testbed` on the reference router: the example, and what a script of one's own may expect."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import evenhand
+from evenhand.cli.router import testbed_text as text_for
+from evenhand.errors import HostError
+from evenhand.plan import make_plan
+from evenhand.predict import DeviceModel
+from evenhand.programs import ROUTER, find_program
+from evenhand.reference import ReferenceDut, reference_router
+from evenhand.series import read_run
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+LIMIT_FPS = 20_000.0
+QUEUE_FRAMES = 1024
+"""25 ms of the element: what this machine's stalls make of an even load still fits, and hides 2.6 % of an overload for a second."""
+QUICK = evenhand.Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.2, restabilize_s=0.05)
+PATIENT = evenhand.Limits(offered_tolerance=0.02, overdue_tolerance=0.9)
+"""A tester that is late is not what these tests are about."""
+
+
+@pytest.fixture(params=["gateway-v4", "gateway-v6"])
+def testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """The file of a router that runs, and does LIMIT_FPS per direction."""
+    try:
+        find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+    # One element for both directions: it serves twice what each of them may have.
+    model = DeviceModel(elements=1, rate_fps=2 * LIMIT_FPS, queue_frames=QUEUE_FRAMES)
+    with reference_router(make_plan(request.param), ReferenceDut(model=model)) as router:
+        path = tmp_path / f"{request.param}.toml"
+        path.write_text(text_for(router))
+        yield path
+
+
+def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -> None:
+    """A script of ten lines gets from a testbed file to stored results."""
+    if testbed.stem != "gateway-v4":
+        pytest.skip("the example measures gateway-v4")
+    run = tmp_path / "a.evenhand"
+    ended = subprocess.run(
+        [sys.executable, ROOT / "examples" / "throughput.py", testbed, run], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "128 octets: " in ended.stdout
+    assert "512 octets: " in ended.stdout
+    assert "instead of" in ended.stdout
+    assert [search.frame_size for search in read_run(run).searches] == [128, 512]
+
+
+def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:
+    """R2544-21, IPv4 and IPv6: the router's limit is set, so the truth is known."""
+    events: list[evenhand.ProcedureEvent] = []
+    goal = evenhand.ThroughputGoal(max_fps=40_000, precision=0.05, duration_s=1, final_duration_s=1, loss_verifications=2, patience=30)
+    with evenhand.open_testbed(testbed, on_event=events.append) as opened:
+        found = opened.throughput(plan=testbed.stem, goal=goal, waits=QUICK, limits=PATIENT)
+    assert found.outcome == "found", [str(trial.result.reasons) for trial in found.search.trials]
+    assert found.throughput_fps is not None
+    assert LIMIT_FPS * 0.85 < found.throughput_fps < LIMIT_FPS * 1.05
+    finished = [event for event in events if isinstance(event, evenhand.TrialFinished)]
+    assert tuple(event.trial for event in finished) == found.search.trials
+    document = found.to_document()
+    assert document["throughput_fps_per_direction"] == found.throughput_fps
+    assert {"R2544-18", "R2544-20"} <= {deviation["requirement"] for deviation in document["deviations"]}
+
+
+def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> None:
+    """R2544-26, R2544-27, IPv4 and IPv6: above the set limit what does not fit is lost, below it nothing; every trial is stored."""
+    run = tmp_path / "loss.evenhand"
+    with evenhand.open_testbed(testbed, run=run) as opened:
+        goal = evenhand.LossGoal(max_fps=2 * LIMIT_FPS, step=0.1, duration_s=1.0, invalid_retries=10, patience=30)
+        found = opened.loss(plan=testbed.stem, goal=goal, waits=QUICK, limits=PATIENT)
+    measured = {round(point.share, 3): point.loss_ratio for point in found.points}
+    for share, loss_ratio in measured.items():
+        if loss_ratio is not None and share > 0.55:
+            assert loss_ratio == pytest.approx(1 - 0.5 / share, abs=0.06), share
+    assert len(found.unmeasured) <= 2, [str(point.trials[-1].reasons) for point in found.unmeasured]
+    assert found.outcome == "lossless", measured
+    (stored,) = read_run(run).searches
+    assert len(stored.trials) == len(found.trials)
+
+
+def test_what_cannot_be_is_refused_before_anything_is_sent(testbed: Path) -> None:
+    other = "gateway-v6" if testbed.stem == "gateway-v4" else "gateway-v4"
+    with evenhand.open_testbed(testbed, engine=Path("/nowhere/engine")) as opened:
+        with pytest.raises(evenhand.RequestError, match="set up for"):
+            opened.throughput(plan=other)
+        with pytest.raises(evenhand.RequestError, match="octets"):
+            opened.throughput(plan=testbed.stem, frame_size=9_999)
+        with pytest.raises(evenhand.HostError, match="engine"):
+            opened.trial(plan=testbed.stem, rate_fps=1_000)
