@@ -75,7 +75,7 @@ demo: build  ## two minutes on the reference router: what the choice of test add
 demo-linux: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
 	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
 
-prove: build-tests build-asan .venv/.deps-prove  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth, l3fwd; half an hour
+prove: build-tests build-asan .venv/.deps-prove  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth, l3fwd, breaks on purpose; an hour
 	@tools/prove
 
 docs: .venv/.deps-build  ## write the generated pages of docs/reference/

@@ -77,17 +77,15 @@ def l3fwd(program: Path, folder: Path, plan: str, *, known_sides: tuple[int, ...
     try:
         deadline = time.monotonic() + 60
         while not all(socket.exists() for socket in sockets):
-            assert process.poll() is None and time.monotonic() < deadline, f"l3fwd does not start: {process.args}"
+            if process.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"third_party: l3fwd does not start: {process.args}")
             time.sleep(0.1)
         testbed = folder / "l3fwd.toml"
-        testbed.write_text(
-            "isolated_test_environment = true\n"
-            + "".join(
-                f"[{name}]\ndevice = '{MEMIF.format(side, 'client', sockets[side])},mac={TESTER_MACS[side]}'\ndut_mac = '{DUT_MACS[side]}'\n"
-                for side, name in enumerate(("left", "right"))
-            )
-            + "[tester]\ncpus = [1]\n"
-        )
+        text = "isolated_test_environment = true\n"
+        for side, name in enumerate(("left", "right")):
+            device = f"{MEMIF.format(side, 'client', sockets[side])},mac={TESTER_MACS[side]}"
+            text += f"[{name}]\ndevice = '{device}'\ndut_mac = '{DUT_MACS[side]}'\n"
+        testbed.write_text(f"{text}[tester]\ncpus = [1]\n")
         yield testbed
     finally:
         process.terminate()
@@ -120,8 +118,8 @@ def cases(program: Path, folder: Path, plan: str, rate_fps: float) -> Iterator[t
         document, spoiled = valid_trial(testbed, plan, rate_fps)
         yield f"trial at {rate_fps:,.0f} fps", document["verdict"] == "PASS", {"counts": counts(document), "spoiled": spoiled}
         search = evenhand(
-            "throughput", testbed, "--plan", plan, "--maximum-rate", "6Mfps", "--duration", "2s", "--final-duration", "5s", "--precision", "2%",
-            "--waits", "short", "--patience", "10", "--no-run",
+            "throughput", testbed, "--plan", plan, "--maximum-rate", "6Mfps", "--duration", "2s", "--final-duration", "5s",
+            "--precision", "2%", "--waits", "short", "--patience", "10", "--no-run",
         )  # fmt: skip
         trials = search["trials"]
         failed = [trial["result"]["intended_fps"] for trial in trials if trial["result"]["verdict"] == "FAIL"]

@@ -7,6 +7,9 @@ TEST_CASE or within it. An id in the first comment of a C++ file, or in a module
 `SEED-13/14` and `R4814-01 .. 04` are short for several. The list of requirements, deviations and what is not offered are written by hand
 in docs/reference/conformance-notes.toml.
 
+A test marked `slow` is run by `make prove`, not by `make test`: a requirement that only such tests claim is *proved*, not *tested*. That a
+test would fail if the product broke the requirement is shown by tools/breaks.py.
+
     tools/conformance.py          write the page
     tools/conformance.py --check  exit 1 if it is not up to date
 
@@ -55,6 +58,8 @@ class Claim(NamedTuple):
     file: str
     test: str
     """Empty: the file as a whole."""
+    is_slow: bool = False
+    """Run by `make prove` only."""
 
 
 class Note(NamedTuple):
@@ -85,16 +90,35 @@ def ids_in(text: str) -> list[str]:
 def claims_of_python(file: str, source: str) -> Iterator[Claim]:
     """From the docstring of the module, and from docstring and comments of each test, whether or not in a class."""
     tree = ast.parse(source)
+    is_slow_file = any(
+        isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark" and _is_slow(node) for node in tree.body
+    )
     for requirement in ids_in(ast.get_docstring(tree) or ""):
-        yield Claim(requirement, file, "")
+        yield Claim(requirement, file, "", is_slow_file)
     comments = [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT]
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith("test_"):
-            continue
+    for node, is_slow in _tests_of(tree, is_slow_file):
         last = node.end_lineno or node.lineno
         within = "\n".join(token.string for token in comments if node.lineno <= token.start[0] <= last)
         for requirement in ids_in(f"{ast.get_docstring(node) or ''}\n{within}"):
-            yield Claim(requirement, file, node.name)
+            yield Claim(requirement, file, node.name, is_slow)
+
+
+def _tests_of(parent: ast.AST, is_slow: bool) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
+    """Test functions and whether each is marked `slow` as a whole, itself or what it stands in. Parameters that are slow leave others."""
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.ClassDef):
+            yield from _tests_of(node, is_slow or any(map(_is_slow, node.decorator_list)))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node, is_slow or any(map(_is_slow, node.decorator_list))
+
+
+def _is_slow(node: ast.AST) -> bool:
+    """Whether a decorator, or what is assigned to `pytestmark`, is or has `pytest.mark.slow`; not within `pytest.param(...)`."""
+    if isinstance(node, ast.Call):
+        return False
+    if isinstance(node, ast.Attribute):
+        return ast.unparse(node) == "pytest.mark.slow"
+    return any(map(_is_slow, ast.iter_child_nodes(node)))
 
 
 def claims_of_cpp(file: str, source: str) -> Iterator[Claim]:
@@ -163,21 +187,26 @@ def problems(claims: Iterable[Claim], notes: Mapping[str, Note]) -> list[str]:
 
 def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
     """The page: one table per document, one line per requirement; a test of a file that claims it as a whole is not repeated."""
+    claims = list(claims)
     tested: dict[str, dict[str, list[str]]] = {}
     for claim in claims:
         tests = tested.setdefault(claim.requirement, {}).setdefault(claim.file, [])
-        if claim.test not in tests:
-            tests.append(claim.test)
-    status = {requirement: _status(note) for requirement, note in notes.items()}
-    numbers = {word: list(status.values()).count(word) for word in ("tested", "deviates", "not offered")}
+        shown = claim.test + (" (slow)" if claim.is_slow and claim.test else "")
+        if shown not in tests:
+            tests.append(shown)
+    status = statuses(claims, notes)
+    numbers = {word: list(status.values()).count(word) for word in ("tested", "proved", "deviates", "not offered")}
     text = [
         "<!-- SPDX-License-Identifier: Apache-2.0 -->",
         f"<!-- Written by `make docs` from the tests and {NOTES.name}; do not edit. -->",
         "# Conformance",
         "",
-        f"{len(notes)} requirements: {numbers['tested']} are tested, {numbers['deviates']} are met with a deviation, and"
-        f" {numbers['not offered']} are not offered in this version.",
+        f"{len(notes)} requirements: {numbers['tested']} are tested, {numbers['proved']} are proved, {numbers['deviates']} are met with a"
+        f" deviation, and {numbers['not offered']} are not offered in this version.",
         "A number is the project's own count within the document; a test claims it by naming it.",
+        "*Tested* is what `make test` runs. Tests marked *slow* are run by `make prove` alone; what only they check is *proved*.",
+        "For each requirement of SEED, R4814 and RSS that is tested, `tools/breaks.py` breaks the product on purpose and sees a test fail",
+        "([how](../../HACKING.md#breaks-on-purpose)).",
         f"Deviations, and what is not offered, are written down in [{NOTES.name}]({NOTES.name}).",
     ]
     for prefix, document in DOCUMENTS.items():
@@ -192,8 +221,16 @@ def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
     return "\n".join(text) + "\n"
 
 
-def _status(note: Note) -> str:
-    return "not offered" if note.not_offered else "deviates" if note.deviates else "tested"
+def statuses(claims: Iterable[Claim], notes: Mapping[str, Note]) -> dict[str, str]:
+    """Requirement -> *tested*, *proved*, *deviates* or *not offered*."""
+    in_make_test = {claim.requirement for claim in claims if not claim.is_slow}
+
+    def status(requirement: str, note: Note) -> str:
+        if note.not_offered or note.deviates:
+            return "not offered" if note.not_offered else "deviates"
+        return "tested" if requirement in in_make_test else "proved"
+
+    return {requirement: status(requirement, note) for requirement, note in notes.items()}
 
 
 def _names(tests: list[str]) -> str:

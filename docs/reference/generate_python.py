@@ -24,7 +24,23 @@ Rates are frames per second per direction, durations are seconds, frame sizes oc
 """
 SECTIONS = (
     ("To measure", ("open_testbed", "OpenTestbed", "Conditions")),
-    ("What is asked for", ("ThroughputGoal", "LossGoal", "DelayGoal", "DelayTest", "Repetitions", "Waits", "Limits", "LearningChoice", "SinglePair")),
+    (
+        "What is asked for",
+        (
+            "ThroughputGoal",
+            "Tst009Goal",
+            "MlrGoals",
+            "MlrGoal",
+            "LossGoal",
+            "DelayGoal",
+            "DelayTest",
+            "Repetitions",
+            "Waits",
+            "Limits",
+            "LearningChoice",
+            "SinglePair",
+        ),
+    ),
     (
         "What comes out",
         (

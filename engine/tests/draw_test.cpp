@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <array>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -69,13 +70,38 @@ TEST_CASE("a block holds the flows of its frames, in every mode") {
 }
 
 TEST_CASE("draws that would be biased are drawn again") {
-    // 2^32 mod 49151 = 37890 of 2^32 draws are biased for the destination port: about one in 113,000.
-    const FlowDraw draw{gateway_v4(), Direction::forward, 1};
+    // 2^32 mod 48145 = 48136 of 2^32 draws are biased for such a destination port: about one in 89,000.
+    auto p = gateway_v4();
+    p.destination_ports.count = 48'145;
+    const FlowDraw draw{p, Direction::forward, 1};
     FlowBlock block;
     for (std::uint64_t k = 0; k < 32UL * 40'000; k += FlowBlock::size) {
         draw.draw_block(k, 1, block);
         for (std::size_t j = 0; j < FlowBlock::size; ++j) REQUIRE(block.destination_port(j) == draw.draw(k + j).destination_port);
     }
+}
+
+TEST_CASE("a draw that would favour some values is not taken, but the next attempt's (SEED-43)") {
+    // Chi-square does not see it: of 48,145 ports 48,136 would be drawn 89,209 times in 2^32, the others 89,208 times.
+    constexpr std::size_t field = 3;
+    auto p = gateway_v4();
+    p.destination_ports.count = 48'145;
+    const std::uint64_t count = p.destination_ports.count;
+    const std::uint64_t too_many = (std::uint64_t{1} << 32U) % count;
+    CHECK(too_many == 48'136);
+    const FlowDraw draw{p, Direction::forward, 1};
+    std::size_t drawn_again = 0;
+    for (std::uint32_t k = 0; k < 2'000'000; ++k) {
+        const auto product = [&](std::uint32_t attempt) { return std::uint64_t{plan::philox4x32({k, 0, 0, attempt}, {1, 0})[field]} * count; };
+        const std::uint64_t first = product(0);
+        if (static_cast<std::uint32_t>(first) >= too_many) continue;
+        const std::uint64_t second = product(1);
+        REQUIRE(static_cast<std::uint32_t>(second) >= too_many);
+        REQUIRE((second >> 32U) != (first >> 32U));
+        CHECK(draw.draw(k).destination_port == static_cast<std::uint32_t>(p.destination_ports.first + (second >> 32U)));
+        ++drawn_again;
+    }
+    CHECK(drawn_again > 5);  // of 22 that are expected
 }
 
 TEST_CASE("every field is uniform over its range, for ranges that are no power of two") {
@@ -125,14 +151,42 @@ TEST_CASE("source and destination are not tied: all pairs of 16 hosts occur equa
     CHECK(std::abs(deviate(pairs, draws)) < 5);
 }
 
+TEST_CASE("each value is drawn on its own: no stride from one frame to the next is common (R4814-07)") {
+    // A random start and increments would be uniform in each field as well.
+    for (const auto& p : {gateway_v4(), gateway_v6(), tests::nets_v4(), tests::nets_v6()}) {
+        for (const auto direction : {Direction::forward, Direction::reverse}) {
+            const FlowDraw draw{p, direction, 5};
+            constexpr std::uint64_t frames = 1024;
+            std::array<std::set<std::uint32_t>, 4> strides;
+            FlowBlock block;
+            std::array<std::uint32_t, 4> last{};
+            for (std::uint64_t k = 0; k < frames; k += FlowBlock::size) {
+                draw.draw_block(k, 1, block);
+                for (std::size_t j = 0; j < FlowBlock::size; ++j) {
+                    for (std::size_t field = 0; field < strides.size(); ++field) {
+                        const auto value = static_cast<std::uint32_t>(block.lanes.field[field][j]);
+                        strides[field].insert(value - last[field]);
+                        last[field] = value;
+                    }
+                }
+            }
+            // Of 2^17 possible strides 1,024 draws repeat four or so.
+            for (const auto& of_field : strides) CHECK(of_field.size() > frames - 64);
+        }
+    }
+}
+
 TEST_CASE("directions, seeds and streams") {
     const FlowDraw forward{gateway_v4(), Direction::forward, 7};
     SUBCASE("the same seed draws the same flows") { CHECK(forward.draw(123456789) == FlowDraw{gateway_v4(), Direction::forward, 7}.draw(123456789)); }
     SUBCASE("other seeds and the other direction draw others") {
         const FlowDraw reverse{gateway_v4(), Direction::reverse, 7};
         const FlowDraw other{gateway_v4(), Direction::forward, 8};
+        const FlowDraw far{gateway_v4(), Direction::forward, 7 + (std::uint64_t{1} << 32U)};
         int same = 0;
-        for (std::uint64_t k = 0; k < 1000; ++k) same += static_cast<int>(forward.draw(k) == reverse.draw(k)) + static_cast<int>(forward.draw(k) == other.draw(k));
+        for (std::uint64_t k = 0; k < 1000; ++k) {
+            for (const auto* const draw : {&reverse, &other, &far}) same += static_cast<int>(forward.draw(k) == draw->draw(k));
+        }
         CHECK(same == 0);
     }
     SUBCASE("one host is always that host, and a fixed port always that port") {

@@ -342,6 +342,7 @@ TEST_CASE("an answer that does not fit is none") {
     CHECK(answer(responder, solicit({.options = ""}), 86).size() == 86);
 }
 
+// SEED-22: frames go there.
 TEST_CASE("the DUT's MAC is learnt wherever it is told") {
     using Told = std::pair<const char*, Octets>;
     SUBCASE("IPv4") {

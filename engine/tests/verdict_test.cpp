@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -162,6 +164,34 @@ TEST_CASE("trials are judged by their counts") {
             CHECK(r.verdict == c.verdict);
             CHECK(codes_of(r) == c.codes);
             for (const auto& reason : r.reasons) CHECK_FALSE(reason.text.empty());
+        }
+    }
+}
+
+// The one thing that is known of a DUT is what the host did to its CPUs, where it lives on this host. It is recorded; frames that may
+// have been lost by it are counted before, in away_frames.
+TEST_CASE("what is known of the DUT changes no verdict and no reason (SEED-07)") {
+    using Dut = tally::HostRecord::Dut;
+    const std::vector<std::optional<Dut>> known{
+        std::nullopt,
+        Dut{.ring_frames = 0, .cpus = {}},
+        Dut{.ring_frames = 1, .cpus = {{.cpu = 0}}},
+        Dut{.ring_frames = 4096, .cpus = {{.cpu = 3, .stolen_us = 1e7, .waited_us = 1e7, .absences = 1'000'000, .longest_us = 1e7}, {.cpu = 4, .waited_us = 1}}},
+    };
+    for (const auto& c : cases) {
+        CAPTURE(c.name);
+        auto expected = clean();
+        c.change(expected);
+        if (forward(expected).away_frames != 0) continue;
+        tally::judge(expected);
+        for (const auto& dut : known) {
+            auto r = clean();
+            c.change(r);
+            r.host.dut = dut;
+            tally::judge(r);
+            CHECK(r.verdict == c.verdict);
+            CHECK(codes_of(r) == c.codes);
+            CHECK(std::ranges::equal(r.reasons, expected.reasons, {}, &tally::Reason::text, &tally::Reason::text));
         }
     }
 }

@@ -32,7 +32,7 @@ from evenhand.procedure import (
     ThroughputTable,
     TrialPhase,
 )
-from evenhand.search import Outcome, ThroughputGoal, TrialFinished, TrialStarted
+from evenhand.search import MlrGoal, MlrGoals, Outcome, ThroughputGoal, TrialFinished, TrialStarted, Tst009Goal
 from evenhand.trial import RFC_WAITS, SHORT_WAITS, Limits, TrialResult, Verdict, Waits
 
 __all__ = [
@@ -58,6 +58,8 @@ __all__ = [
     "LossPoint",
     "LossTable",
     "Measured",
+    "MlrGoal",
+    "MlrGoals",
     "Note",
     "OpenTestbed",
     "Outcome",
@@ -75,6 +77,7 @@ __all__ = [
     "TrialPhase",
     "TrialResult",
     "TrialStarted",
+    "Tst009Goal",
     "Verdict",
     "Waits",
     "__version__",

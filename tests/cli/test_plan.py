@@ -171,7 +171,7 @@ def test_a_wrong_direction_is_refused(evenhand: Run) -> None:
 def test_ports_are_a_range_one_or_those_of_rfc_2544(
     evenhand: Run, plan: str, options: tuple[str, ...], source: tuple[int, int, str], destination: tuple[int, int, str]
 ) -> None:
-    """SEED-46, R2544-31, R4814-02: pseudorandom unless switched off; 0xC020 to 7 is what RFC 2544 has."""
+    """SEED-46, R2544-31, R4814-02, R4814-03: pseudorandom unless switched off; 0xC020 to 7 is what RFC 2544 has."""
     ports = evenhand("plan", "show", plan, *options, "--json").json["udp_ports"]
     assert [tuple(ports[role][key] for key in ("first", "last", "mode")) for role in ("source", "destination")] == [source, destination]
     shown = evenhand("plan", "show", plan, *options).out

@@ -275,11 +275,24 @@ def test_openbsd_says_that_its_packet_filter_keeps_states_and_how_it_is_turned_o
         assert not any(command.startswith(("pfctl -d", "pfctl -e")) for command in commands)
 
 
+POLICERS = {
+    "linux": ["(nf_conntrack|nf_tables|ip_tables|ip6_tables|act_police|", "nft list ruleset", "tc filter show"],
+    "openbsd": ["pfctl -s info", "pf is on", "100,000"],
+    "freebsd": ["kldstat", "pf, ipfw"],
+    "vpp": ["show interface features", "acl-plugin", "policers"],
+    "cisco-ios": ["Control plane policing", "storm control", "ARP inspection"],
+    "junos": ["DDoS protection", "ARP policer", "flow sessions"],
+}
+"""What each has that may take thousands of flows or neighbours for an attack."""
+
+
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
 def test_every_system_names_what_may_police_the_traffic_and_changes_none_of_it(system: str) -> None:
     """SEED-81, SEED-07: shown and named in the report; the DUT gets nothing that it has not in production."""
     steps = [step for step in goldens.script(system, "gateway_v6").steps if step.part == "policing"]
     assert [bool(step.notes) and not step.undo for step in steps] == [True]
+    text = " ".join([*steps[0].do, *steps[0].notes])
+    assert [word for word in POLICERS[system] if word not in text] == []
     shows = ("grep ", "pfctl -s ", "kldstat", "vppctl show ")
     assert all(command.startswith(shows) for step in steps for command in step.do)
 

@@ -123,7 +123,7 @@ def test_spot_values(name: str, side: str, host: int, network: int, address: str
 def test_interfaces_gateways_and_routes(
     name: str, left: list[str], right: list[str], gateways: tuple[str, str] | None, routes: tuple[list[str], list[str]] | None
 ) -> None:
-    """SEED-10 .. SEED-17, SEED-31, SEED-32, SEED-36, R2544-38, R5180-04: the DUT's interface identifier is ::1 everywhere."""
+    """SEED-10 .. SEED-17, SEED-19, SEED-31, SEED-32, SEED-36, R2544-38, R5180-04: the DUT's interface identifier is ::1 everywhere."""
     plan = make_plan(name)
     assert plan.is_direct == (gateways is None)
     for number, (side, dut) in enumerate(zip(plan.sides, (left, right), strict=True)):
@@ -200,8 +200,10 @@ def test_the_first_hosts_are_those_of_a_smaller_count_and_sides_may_differ(name:
 
 
 def test_a_thousand_hosts_of_figure_2() -> None:
-    """SEED-42."""
+    """SEED-42; among them three .255 and three .0, inner addresses like any other (SEED-12)."""
     hosts = make_plan("direct-v4-net16", 1000).left.hosts
+    inner = [address for address in enumerate_hosts(hosts) if address.endswith((".0", ".255"))]
+    assert inner == [f"198.18.{third}" for third in ("0.255", "1.0", "1.255", "2.0", "2.255", "3.0")]
     assert (str(hosts.first_address), str(hosts.last_address)) == ("198.18.0.2", "198.18.3.233")
 
 

@@ -39,6 +39,7 @@ N4, M4 = make_plan("nets_v4_gateway"), make_plan("nets_v4_multi_host")
     ("plan", "message"),
     [
         (changed(G4, "left", hosts_base=ip("198.19.0.0")), r"198\.19\.0\.1 \.\. 198\.19\.0\.100 lie outside 198\.18\.0\.0/16"),
+        (changed(G4, "right", hosts_base=ip("198.18.0.0")), r"198\.18\.0\.1 \.\. 198\.18\.0\.100 lie outside 198\.19\.0\.0/16"),
         (changed(G4, "left", hosts_base=ip("192.18.0.0")), r"outside 198\.18\.0\.0/16.*erratum 423"),
         (changed(G6, "left", hosts_base=ip("2001:200::2")), r"outside 2001:2::/49.*erratum 1752"),
         (changed(G6, "right", hosts_base=ip("2001:2:8000::2")), r"outside 2001:2:0:8000::/49.*2001:2:8000::"),

@@ -47,6 +47,32 @@ def test_python_claims_come_from_docstrings_and_comments_of_tests() -> None:
     ]
 
 
+def test_a_test_that_only_make_prove_runs_is_told_apart() -> None:
+    """Marked itself, by its class or by its file; a slow parameter leaves the others to `make test`."""
+    source = textwrap.dedent('''
+        pytestmark = [pytest.mark.root, pytest.mark.skipif(slow, reason="no")]
+        @pytest.mark.slow
+        def test_one() -> None:
+            """SEED-01."""
+        @pytest.mark.parametrize("a", [1, pytest.param(2, marks=pytest.mark.slow)])
+        def test_two(a: int) -> None:
+            """SEED-02."""
+        @pytest.mark.slow
+        class TestThree:
+            def test_three(self) -> None:
+                """SEED-03."""
+    ''')
+    claims = list(conformance.claims_of_python("t.py", source))
+    assert [(claim.requirement, claim.is_slow) for claim in claims] == [("SEED-01", True), ("SEED-02", False), ("SEED-03", True)]
+    of_slow_file = conformance.claims_of_python("t.py", source.replace("pytest.mark.root", "pytest.mark.slow"))
+    assert all(claim.is_slow for claim in of_slow_file)
+    text = conformance.page(claims, {"SEED-01": Note("a"), "SEED-02": Note("b"), "SEED-03": Note("c", deviates="d")})
+    assert "3 requirements: 1 are tested, 1 are proved, 1 are met with a deviation" in text
+    assert "| SEED-01: a | proved | `t.py`: test_one (slow) |" in text
+    assert "| SEED-02: b | tested | `t.py`: test_two |" in text
+    assert "| SEED-03: c | deviates | d<br>`t.py`: test_three (slow) |" in text
+
+
 def test_cpp_claims_come_from_the_head_and_from_comments_at_a_case() -> None:
     source = textwrap.dedent("""
         // Station 2: SEED-47.
@@ -88,7 +114,7 @@ def test_the_page_tells_deviations_beside_their_tests_and_what_is_not_offered() 
     text = conformance.page([Claim("R2544-18", "a.py", "test_a")], notes)
     assert "| R2544-17: bursts | not offered | frames are evenly spaced |" in text
     assert "| R2544-18: waits | deviates | they can be shortened<br>`a.py`: test_a |" in text
-    assert "2 requirements: 0 are tested, 1 are met with a deviation, and 1 are not offered" in text
+    assert "2 requirements: 0 are tested, 0 are proved, 1 are met with a deviation, and 1 are not offered" in text
 
 
 @pytest.mark.parametrize(

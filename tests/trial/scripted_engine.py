@@ -58,7 +58,8 @@ def answer_of(name: str, part: str, by_response: dict[str, dict[str, Any]]) -> d
     return reply
 
 
-def main(part: str) -> None:
+def main(part: str, log: str | None = None) -> None:
+    """`log`: a file that keeps each request."""
     replies = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
     by_response = {reply["response"]: reply for reply in reversed(replies) if "response" in reply}
     faults = [reply for reply in replies if "fault" in reply]
@@ -66,6 +67,9 @@ def main(part: str) -> None:
     if part == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for line in sys.stdin:
+        if log is not None:
+            with Path(log).open("a") as file:
+                file.write(line)
         request = json.loads(line)
         name, request_id = request["request"], request["id"]
         if name == "about":
@@ -118,4 +122,4 @@ def main(part: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

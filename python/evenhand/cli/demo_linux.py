@@ -15,7 +15,7 @@ from evenhand.plan import AddressPlan, Direction, Traffic, make_plan, plan_title
 from evenhand.procedure import Began, Measured, OpenTestbed, Setup, SinglePair, make_lab_setup, open_tester
 from evenhand.progress import ProgressDisplay
 from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
-from evenhand.search import Outcome, ThroughputGoal, find_tester_ceiling
+from evenhand.search import Outcome, ThroughputGoal, ThroughputResult, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, Waits, find_engine
 from evenhand.units import format_count, format_ratio
@@ -207,6 +207,7 @@ def _measure(
         goal=replace(pace.goal, max_fps=ceiling_fps), name=f"{plan.name} {_hosts(plan)}", plan=plan, frame_size=plan.smallest_frame_size,
         seed=seed, directions=DIRECTIONS, waits=DEMO_WAITS, limits=demo_limits(ceiling_fps), single_pair=single_pair,
     )  # fmt: skip
+    assert isinstance(found.search, ThroughputResult)
     # Routers keep entries that they only tried; what counts is who answered.
     answered = [neighbor for neighbor in lab.neighbors() if neighbor.mac is not None and not neighbor.address.startswith("fe80:")]
     return SuiteEntry(profile=found.profile, result=found.search, dut_neighbors=len(answered))

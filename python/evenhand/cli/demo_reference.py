@@ -18,7 +18,7 @@ from evenhand.progress import ProgressDisplay
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
 from evenhand.report.bias_page import write_bias_page
-from evenhand.search import ThroughputGoal
+from evenhand.search import ThroughputGoal, ThroughputResult
 from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import Waits
 
@@ -128,6 +128,7 @@ def _measure(
             goal=goal, name=f"{plan.name} {case.hash_type} {_hosts(plan)}", plan=plan, frame_size=plan.smallest_frame_size, seed=seed,
             waits=DEMO_WAITS, limits=limits_of(setup.testbed.limits, given={"offered_tolerance": OFFERED_TOLERANCE}),
         )  # fmt: skip
+        assert isinstance(found.search, ThroughputResult)
         return BiasCase(profile=found.profile, prediction=prediction, result=found.search, counters=router.counters())
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.errors import RequestError
-from evenhand.procedure import retries_of
+from evenhand.procedure.limits import Retries, retries_of
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.testbed import TestbedLimits
 from evenhand.units import parse_duration, parse_ratio
@@ -91,6 +91,6 @@ class RetryOptions:
     invalid_retries: InvalidRetriesOption = None
     patience: PatienceOption = None
 
-    def read(self, testbed: TestbedLimits) -> dict[str, int]:
+    def read(self, testbed: TestbedLimits) -> Retries:
         """Arguments of a goal: what was given, else the testbed's, else the defaults."""
         return retries_of(testbed, invalid=self.invalid_retries, patience=self.patience)

@@ -29,6 +29,7 @@ from evenhand.cli.common import (
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
 from evenhand.cli.options import PlanOptions, RepetitionOptions, RunOptions, with_options
+from evenhand.cli.searches import SearchOptions
 from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
 from evenhand.cli.tables import show_table
 from evenhand.cli.waits import WaitOptions
@@ -36,7 +37,7 @@ from evenhand.errors import RequestError
 from evenhand.plan import Traffic
 from evenhand.procedure import UP_TO_LINE_RATE, OpenTestbed, SinglePair, limits_of, read_setup
 from evenhand.progress import ProgressDisplay
-from evenhand.report import summary_lines, throughput_sizes_table, trials_table
+from evenhand.report import search_lines, search_tables, throughput_sizes_table
 from evenhand.search import ThroughputGoal
 from evenhand.testbed import TestbedLimits, check_rate
 from evenhand.units import parse_duration, parse_rate, parse_ratio
@@ -84,6 +85,7 @@ def throughput(
     plan: PlanOptions,
     frame_size: FrameSizesOption = None,
     goal: GoalOptions,
+    search: SearchOptions,
     repetition: RepetitionOptions,
     one_way: OneWayOption = False,
     single_pair: SinglePairOptions,
@@ -96,7 +98,7 @@ def throughput(
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Find the throughput by binary search (RFC 2544 section 26.1); loads are per direction."""
+    """Find the throughput (RFC 2544 section 26.1) by the search of choice; loads are per direction."""
     address_plan = plan.read()
     warn_about(address_plan)
     choice = learning.read(address_plan)
@@ -111,9 +113,9 @@ def throughput(
         )  # fmt: skip
     chosen_waits = waits.read()
     given_limits = limits.read()
-    goal.read(retries, TestbedLimits())  # what is wrong with it is told before the file is read
+    search.choose(goal.read(retries, TestbedLimits()))  # what is wrong with it is told before the file is read
     setup = read_setup(testbed, address_plan)
-    chosen = goal.read(retries, setup.testbed.limits)
+    chosen = search.choose(goal.read(retries, setup.testbed.limits))
     if goal.maximum_rate is not None:
         for size in sizes:
             limit = setup.testbed.max_theoretical_fps(size)
@@ -139,7 +141,7 @@ def throughput(
             path = None if store is None else store.path
             show_table("throughput", table, throughput_sizes_table(table), path, is_json=json_output)
             return
-        search = partial(
+        measure = partial(
             bed.throughput, goal=chosen, frame_size=sizes[0], seed=seed, directions=directions, waits=chosen_waits,
             limits=limits_of(setup.testbed.limits, loss_ratio=chosen.loss_ratio, given=given_limits), host_macs=learning.host_macs.value,
             learning=choice,
@@ -147,10 +149,10 @@ def throughput(
         first = None
         if single_pair.single_pair_first:
             progress.say(f"1 of 2: {address_plan.label}, one address pair.", style="bold")
-            first = search(plan=address_plan.single_pair(), name=ONE_PAIR)
+            first = measure(plan=address_plan.single_pair(), name=ONE_PAIR)
             before = SinglePair.of(first.search, first.profile)
             progress.say(f"2 of 2: {Traffic(plan=address_plan, directions=directions).addresses}.", style="bold")
-        found = search(plan=address_plan, single_pair=before)
+        found = measure(plan=address_plan, single_pair=before)
     if json_output:
         document = {"command": "throughput", "run": None if store is None else str(store.path), **found.to_document()}
         if first is not None:
@@ -159,14 +161,16 @@ def throughput(
         return
     console = out()
     if first is not None:
-        console.print(trials_table(first.search.trials, title="Trials with one address pair"))
-        console.print()
-        for line in summary_lines(first.search, first.profile):
+        for part in search_tables(first.search, title="Trials with one address pair"):
+            console.print(part)
+            console.print()
+        for line in search_lines(first.search, first.profile):
             console.print(line, markup=False)
         console.print()
-    console.print(trials_table(found.search.trials))
-    console.print()
-    for line in summary_lines(found.search, found.profile):
+    for part in search_tables(found.search):
+        console.print(part)
+        console.print()
+    for line in search_lines(found.search, found.profile):
         console.print(line, markup=False)
     if store is not None:
         console.print(f"Stored in {store.path}.", markup=False)

@@ -17,7 +17,7 @@ from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.statistics import Interval, Statistics
 from evenhand.procedure.testbed import BOTH_DIRECTIONS, Conditions, OpenTestbed
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
-from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, throughput_document
+from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, search_deviations, throughput_document
 
 __all__ = [
     "ALL_HOSTS_FIRST",
@@ -87,5 +87,6 @@ __all__ = [
     "read_setup",
     "repeat",
     "retries_of",
+    "search_deviations",
     "throughput_document",
 ]

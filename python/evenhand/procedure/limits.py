@@ -5,10 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypedDict
 
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.testbed import TestbedLimits
 from evenhand.trial import Limits
+
+
+class Retries(TypedDict):
+    """Arguments of any goal."""
+
+    invalid_retries: int
+    patience: int
 
 
 def limits_of(testbed: TestbedLimits, *, loss_ratio: float = 0.0, given: Mapping[str, float] | None = None) -> Limits:
@@ -24,8 +32,8 @@ def limits_of(testbed: TestbedLimits, *, loss_ratio: float = 0.0, given: Mapping
     return replace(Limits(), loss_ratio=loss_ratio, **{**known, **(given or {})})
 
 
-def retries_of(testbed: TestbedLimits, *, invalid: int | None = None, patience: int | None = None) -> dict[str, int]:
-    """Arguments of `ThroughputGoal`: what was given, else the testbed's, else the defaults."""
+def retries_of(testbed: TestbedLimits, *, invalid: int | None = None, patience: int | None = None) -> Retries:
+    """Arguments of a goal: what was given, else the testbed's, else the defaults."""
     invalid = testbed.invalid_retries if invalid is None else invalid
     patience = testbed.patience if patience is None else patience
     return {

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from evenhand.procedure.tester import OpenTester
-from evenhand.search import SearchTrial, ThroughputGoal, ThroughputResult
+from evenhand.search import Goal, SearchResult, SearchTrial
 from evenhand.trial import TrialResult
 
 
@@ -21,7 +21,7 @@ class SearchRecord(Protocol):
     def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
         """Keep any other trial."""
 
-    def finish(self, result: ThroughputResult) -> None:
+    def finish(self, result: SearchResult) -> None:
         """Keep what a search found."""
 
     def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
@@ -43,7 +43,7 @@ class Recorder(Protocol):
         frame_size: int,
         seed: int,
         setup: Mapping[str, Any],
-        goal: ThroughputGoal | Mapping[str, Any],
+        goal: Goal | Mapping[str, Any],
     ) -> AbstractContextManager[SearchRecord]:
         """Begin a search; when the block ends early, what was kept stays."""
 
@@ -57,7 +57,7 @@ class _Nowhere:
     def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
         pass
 
-    def finish(self, result: ThroughputResult) -> None:
+    def finish(self, result: SearchResult) -> None:
         pass
 
     def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
@@ -71,7 +71,7 @@ def nowhere() -> SearchRecord:
 
 @contextmanager
 def recording(
-    recorder: Recorder | None, tester: OpenTester, name: str, *, kind: str, goal: ThroughputGoal | Mapping[str, Any]
+    recorder: Recorder | None, tester: OpenTester, name: str, *, kind: str, goal: Goal | Mapping[str, Any]
 ) -> Iterator[SearchRecord]:
     """What this tester measures in the block is kept under that name, or nowhere if there is no recorder."""
     if recorder is None:

@@ -12,7 +12,6 @@ from evenhand.plan import AddressPlan
 from evenhand.procedure.events import Note, OnEvent
 from evenhand.procedure.frame_size import choose_frame_size
 from evenhand.procedure.loss import FrameLoss, LossOutcome
-from evenhand.procedure.profile import collect_deviations
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
 from evenhand.search import Outcome
@@ -74,7 +73,7 @@ class ThroughputTable:
     @property
     def deviations(self) -> list[Deviation]:
         """Of all searches, each once."""
-        found = [d for row in self.rows for t in row.repetitions for d in collect_deviations(t.search.trials, t.profile)]
+        found = [d for row in self.rows for t in row.repetitions for d in t.deviations]
         return _each_once(found, len(self.rows))
 
     def to_document(self) -> dict[str, Any]:

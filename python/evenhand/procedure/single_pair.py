@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.errors import RequestError
 from evenhand.plan import SideName
-from evenhand.search import Outcome, ThroughputResult
+from evenhand.search import Outcome, SearchResult
 from evenhand.trial import Deviation
 from evenhand.units import format_count, format_ratio
 
@@ -43,7 +43,7 @@ class SinglePair:
     """Where it is: `in this run`, or the name of a run file."""
 
     @classmethod
-    def of(cls, result: ThroughputResult, profile: Profile) -> Self | None:
+    def of(cls, result: SearchResult, profile: Profile) -> Self | None:
         """Of a search that has just been made; None if it has ended without a result of the DUT."""
         if result.outcome not in RESULTS_OF_THE_DUT:
             return None
@@ -52,13 +52,13 @@ class SinglePair:
             seed=profile.seed, dut_macs={side: macs.dut for side, macs in (profile.macs or {}).items()},
         )  # fmt: skip
 
-    def ratio(self, result: ThroughputResult) -> float | None:
+    def ratio(self, result: SearchResult) -> float | None:
         """Many addresses to one pair; None unless both were found."""
         if self.outcome is not Outcome.FOUND or result.outcome is not Outcome.FOUND or not self.throughput_fps:
             return None
         return None if result.throughput_fps is None else result.throughput_fps / self.throughput_fps
 
-    def line(self, result: ThroughputResult) -> str:
+    def line(self, result: SearchResult) -> str:
         """The sentence beside a result with many addresses."""
         value = "no throughput" if self.throughput_fps is None else f"{format_count(self.throughput_fps)} fps per direction"
         bound = "at least " if self.outcome is Outcome.AT_OR_ABOVE_MAXIMUM else ""
@@ -71,7 +71,7 @@ class SinglePair:
         )
         return f"Before it, {self.source}, with 1 address pair{loss}: {bound}{value}; {compared}."
 
-    def to_document(self, result: ThroughputResult | None = None) -> dict[str, Any]:
+    def to_document(self, result: SearchResult | None = None) -> dict[str, Any]:
         """With `result`, the one with many addresses, also the ratio."""
         return {
             "source": self.source,

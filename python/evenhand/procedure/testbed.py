@@ -25,7 +25,7 @@ from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, with_maximum
-from evenhand.search import Outcome, ThroughputGoal
+from evenhand.search import Goal, Outcome, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Waits
 
 ONCE = Repetitions()
@@ -71,15 +71,15 @@ class OpenTestbed:
     on_event: OnEvent = ignore
     """Gets every `ProcedureEvent`; what it takes is time that the tester waits between trials."""
 
-    def throughput(self, *, goal: ThroughputGoal | None = None, name: str = "throughput", **conditions: Unpack[Conditions]) -> Throughput:
-        """The highest load that the DUT forwards without loss, by binary search (RFC 2544, 26.1).
+    def throughput(self, *, goal: Goal | None = None, name: str = "throughput", **conditions: Unpack[Conditions]) -> Throughput:
+        """The highest load that the DUT forwards without loss, by the search of the goal (RFC 2544, 26.1).
 
         Args:
-            goal: Where to search, how long the trials are, when to stop. Default: from the line rate down, trials of 5 s, confirmed by one
-                of 60 s, to 0.5 %.
+            goal: Where to search, how long the trials are, when to stop: a `ThroughputGoal` (binary), a `Tst009Goal`, or `MlrGoals`.
+                Default: binary from the line rate down, trials of 5 s, confirmed by one of 60 s, to 0.5 %.
             name: Of the search in the run file.
         """
-        chosen = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
+        chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
         with self.tester(check=lambda profile: with_maximum(chosen, profile), **conditions) as tester:
             return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
@@ -109,7 +109,7 @@ class OpenTestbed:
         frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
         *,
         repetitions: Repetitions = ONCE,
-        goal: ThroughputGoal | None = None,
+        goal: Goal | None = None,
         single_pair_first: bool = False,
         **conditions: Unpack[Conditions],
     ) -> ThroughputTable:
@@ -121,7 +121,7 @@ class OpenTestbed:
             single_pair_first: Search with one address pair first, once for each size (SEED-02).
         """
         plan, sizes = self._sizes(frame_sizes, conditions)
-        chosen = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
+        chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
         rows = []
         for size in sizes:
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}

@@ -11,7 +11,8 @@ from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.search import Outcome, SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
+from evenhand.search import Goal, MlrResult, Outcome, SearchEvent, SearchResult, TrialFinished, run_search
+from evenhand.trial import Deviation
 
 UP_TO_LINE_RATE = math.inf
 """As `max_fps` of a goal: the maximum theoretical frame rate of the ports, once that is known."""
@@ -22,7 +23,7 @@ class Throughput:
     """What one search found, and with what traffic."""
 
     profile: Profile
-    search: ThroughputResult
+    search: SearchResult
 
     @property
     def outcome(self) -> Outcome:
@@ -31,8 +32,13 @@ class Throughput:
 
     @property
     def throughput_fps(self) -> float | None:
-        """Per direction, confirmed by a full-length trial; None unless found or at the maximum."""
+        """Per direction, confirmed by a full-length trial; None unless found or at the maximum. Of several goals the strictest one's."""
         return self.search.throughput_fps
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """From the RFCs, each once."""
+        return search_deviations(self.search, self.profile)
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand throughput --json` writes it."""
@@ -40,9 +46,9 @@ class Throughput:
 
 
 def measure_throughput(
-    tester: OpenTester, goal: ThroughputGoal, *, name: str = "throughput", on_event: OnEvent = ignore, recorder: Recorder | None = None
+    tester: OpenTester, goal: Goal, *, name: str = "throughput", on_event: OnEvent = ignore, recorder: Recorder | None = None
 ) -> Throughput:
-    """One search (R2544-21); each trial is kept before the next begins (D11).
+    """One search by the goal's own way (R2544-21, or RFC 9971); each trial is kept before the next begins (D11).
 
     Args:
         goal: With `max_fps` UP_TO_LINE_RATE it begins at the maximum theoretical frame rate (MLR-13).
@@ -62,18 +68,24 @@ def measure_throughput(
             on_event(event)
 
         measurer = tester.measurer(on_event)
-        result = find_throughput(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
+        result = run_search(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
         record.finish(result)
     return Throughput(profile=tester.profile, search=result)
 
 
-def with_maximum(goal: ThroughputGoal, profile: Profile) -> ThroughputGoal:
+def with_maximum(goal: Goal, profile: Profile) -> Goal:
     """The goal with a finite maximum. RequestError if there is none, or it is above the line rate, or below the goal's minimum."""
     given = None if math.isinf(goal.max_fps) else goal.max_fps
     return replace(goal, max_fps=choose_maximum(given, profile, where="--maximum-rate"))
 
 
-def throughput_document(result: ThroughputResult, profile: Profile) -> dict[str, Any]:
+def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
+    """Of the trials and conditions, and of the goals (RFC 9971)."""
+    of_goals = result.goal.deviations if isinstance(result, MlrResult) else []
+    return sorted([*collect_deviations(result.trials, profile), *of_goals], key=lambda deviation: deviation.requirement)
+
+
+def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any]:
     """Everything of one search as a document, all trials included."""
     both = None if result.throughput_fps is None else len(profile.directions) * result.throughput_fps
     return {
@@ -83,7 +95,7 @@ def throughput_document(result: ThroughputResult, profile: Profile) -> dict[str,
         "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(result),
         "dut_facts": None if profile.dut is None else dict(profile.dut),
         "tester": WorstTesterFigures.of(t.result for t in result.trials).to_document(),
-        "deviations": [d.to_document() for d in collect_deviations(result.trials, profile)],
+        "deviations": [d.to_document() for d in search_deviations(result, profile)],
         "trials": [
             {
                 "number": t.number,

@@ -5,6 +5,7 @@ from evenhand.report.delay import delay_lines, delay_table
 from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.loss import loss_lines, loss_table
 from evenhand.report.measured import measured_report
+from evenhand.report.mlr import goals_table, mlr_lines, search_lines, search_tables
 from evenhand.report.pcap import make_pcap
 from evenhand.report.proof import (
     GENERATOR_NAMES,
@@ -37,6 +38,7 @@ __all__ = [
     "delay_table",
     "describe_load",
     "fields_table",
+    "goals_table",
     "judge_proof",
     "learning_lines",
     "learning_status",
@@ -45,8 +47,11 @@ __all__ = [
     "loss_table",
     "make_pcap",
     "measured_report",
+    "mlr_lines",
     "pairs_table",
     "proof_lines",
+    "search_lines",
+    "search_tables",
     "suite_deviations",
     "suite_lines",
     "suite_table",

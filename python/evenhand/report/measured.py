@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from evenhand.report.mlr import search_tables
 from evenhand.report.throughput import trials_table
 from evenhand.report.trial import trial_report
-from evenhand.search import Outcome, ThroughputResult, describe_outcome
+from evenhand.search import MlrGoals, MlrResult, Outcome, ThroughputResult, describe_outcome
 from evenhand.series import MeasuredSearch
 from evenhand.trial import Verdict
 from evenhand.units import format_count
@@ -26,6 +27,12 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
             parts += [Text(f"{search.name}: {format_count(r.intended_fps)} fps per direction {r.verdict}") for r in search.results]
         if search.goal is None or not search.trials:
             continue
+        if isinstance(search.goal, MlrGoals):
+            counts = ", ".join(f"{sum(t.result.verdict is verdict for t in search.trials)} {verdict}" for verdict in Verdict)
+            tables = [trials_table(search.trials)] if search.end is None else search_tables(search.end)
+            parts += [*tables, Text(f"Trials: {len(search.trials)} ({counts}).")]
+            continue
+        assert not isinstance(search.end, MlrResult)
         result = search.end or ThroughputResult(
             goal=search.goal, outcome=Outcome.STOPPED, throughput_fps=None, upper_fps=None, trials=tuple(search.trials)
         )

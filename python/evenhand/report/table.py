@@ -9,7 +9,7 @@ from rich.table import Table
 
 from evenhand.procedure import FrameLoss, Interval, LossTable, Row, Statistics, Throughput, ThroughputTable
 from evenhand.report.throughput import describe_limit, dut_lines, verification_lines
-from evenhand.search import Outcome
+from evenhand.search import MlrGoals, Outcome, ThroughputGoal
 from evenhand.trial import Verdict
 from evenhand.units import format_count, format_ratio
 
@@ -63,7 +63,9 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
         goal = results[0].search.goal if isinstance(results[0], Throughput) else None
         if goal is not None and goal.loss_ratio:
             lines.append(f"A load passed with a loss ratio of at most {format_ratio(goal.loss_ratio)}: not the zero loss of RFC 2544.")
-        lines += [] if goal is None else verification_lines(goal)
+        lines += verification_lines(goal) if isinstance(goal, ThroughputGoal) else []
+        if isinstance(goal, MlrGoals):
+            lines.append("Each value is that of the strictest goal; --json and the run file have those of all goals.")
     lines += [*profile.sent_lines, *dut_lines(profile)]
     trials = [trial for result in results for trial in _trials(result)]
     counts = ", ".join(f"{sum(trial is verdict for trial in trials)} {verdict}" for verdict in Verdict)

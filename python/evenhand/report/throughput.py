@@ -12,6 +12,7 @@ from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
+    Goal,
     Outcome,
     SearchTrial,
     ThroughputGoal,
@@ -62,6 +63,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         lines.append(profile.single_pair.line(result))
     lines += dut_lines(profile)
     lines += verification_lines(result.goal)
+    lines += start_lines(result.goal)
     lines += patience_lines(result.goal)
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
     is_any_valid = any(t.result.is_valid for t in result.trials)
@@ -94,7 +96,15 @@ def verification_lines(goal: ThroughputGoal) -> list[str]:
     return [f"{which} counted after {times} had too much loss as well (loss verification, ETSI TST009 12.3), not at once as in RFC 2544."]
 
 
-def patience_lines(goal: ThroughputGoal) -> list[str]:
+def start_lines(goal: ThroughputGoal) -> list[str]:
+    """Where the search began, if not at the maximum (MLR-13)."""
+    if goal.known_fps is None:
+        return []
+    known = f"{format_count(goal.known_fps)} fps per direction, known from before"
+    return [f"The search began at {known}, not at the maximum (MLR-13); both bounds were proven anew."]
+
+
+def patience_lines(goal: Goal) -> list[str]:
     """How often INVALID trials were repeated, if not as usual."""
     usual = (DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE)
     if (goal.invalid_retries, goal.patience) == usual:

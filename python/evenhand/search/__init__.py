@@ -2,11 +2,16 @@
 """Station 8, search: pure functions over a `Measurer`."""
 
 from evenhand.search.ceiling import TesterCeiling, find_tester_ceiling
+from evenhand.search.choice import Goal, SearchResult, run_search
+from evenhand.search.classification import Bounds, LoadClass, Observation, classify, conditional_loss_ratio, relevant_bounds
+from evenhand.search.mlr import find_goals
+from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult, describe_goal_outcome
 from evenhand.search.model import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
     FULL_LENGTH_S,
     Outcome,
+    ProgressCallback,
     Purpose,
     SearchEvent,
     SearchTrial,
@@ -16,23 +21,40 @@ from evenhand.search.model import (
     TrialStarted,
     describe_outcome,
 )
-from evenhand.search.throughput import ProgressCallback, find_throughput
+from evenhand.search.throughput import find_throughput
+from evenhand.search.tst009 import Tst009Goal
 
 __all__ = [
     "DEFAULT_INVALID_RETRIES",
     "DEFAULT_PATIENCE",
     "FULL_LENGTH_S",
+    "Bounds",
+    "Goal",
+    "GoalResult",
+    "LoadClass",
+    "MlrGoal",
+    "MlrGoals",
+    "MlrResult",
+    "Observation",
     "Outcome",
     "ProgressCallback",
     "Purpose",
     "SearchEvent",
+    "SearchResult",
     "SearchTrial",
     "TesterCeiling",
     "ThroughputGoal",
     "ThroughputResult",
     "TrialFinished",
     "TrialStarted",
+    "Tst009Goal",
+    "classify",
+    "conditional_loss_ratio",
+    "describe_goal_outcome",
     "describe_outcome",
+    "find_goals",
     "find_tester_ceiling",
     "find_throughput",
+    "relevant_bounds",
+    "run_search",
 ]

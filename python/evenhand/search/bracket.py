@@ -12,6 +12,11 @@ STEP_DOWN = 0.8
 """To the next load while the tester has kept none. Coarse on purpose: it is where a search begins, not a result."""
 
 
+def whole_load(load_fps: float) -> float:
+    """Rounded down, where frames per second are many."""
+    return float(math.floor(load_fps)) if load_fps >= WHOLE_FPS_FROM else load_fps
+
+
 @dataclass(slots=True, kw_only=True)
 class Bracket:
     """Loads between which the limit lies, in frames per second per direction.
@@ -50,6 +55,11 @@ class Bracket:
         return self.tester_limit_fps is not None and self.tester_limit_fps == self.below_fps and not self._is_narrow_to(self.upper_fps)
 
     @property
+    def is_at_maximum(self) -> bool:
+        """Whether the maximum itself passed."""
+        return self.below_fps is None and self.lower_fps == self.max_fps
+
+    @property
     def is_confirmed(self) -> bool:
         """Whether the lower bound passed in a full-length trial."""
         return self.passed.get(self.lower_fps, False)
@@ -82,8 +92,8 @@ class Bracket:
         middle = (self.lower_fps + self.below_fps) / 2
         if self.is_tester_limited and not self.passed and self.upper_fps is None:
             middle = min(self.below_fps * STEP_DOWN, max(self.tester_offered_fps, self.below_fps / 10))
-        if self.below_fps - self.lower_fps > 2 and middle >= WHOLE_FPS_FROM:
-            middle = float(math.floor(middle))
+        if self.below_fps - self.lower_fps > 2:
+            middle = whole_load(middle)
         return max(middle, self.min_fps)
 
     def remaining_halvings(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from evenhand.search.bracket import STEP_DOWN, WHOLE_FPS_FROM
+from evenhand.search.bracket import STEP_DOWN, whole_load
 from evenhand.trial import Measurer, Reason, TrialResult, join_directions
 
 STEP_UP = 2.0
@@ -153,11 +153,11 @@ class _CeilingSearch:
                     break
                 load_fps = min(load_fps * STEP_UP, self.max_fps)
             elif self.kept_fps is None:
-                load_fps = _whole(min(load_fps * STEP_DOWN, offered_fps))
+                load_fps = whole_load(min(load_fps * STEP_DOWN, offered_fps))
             elif self.above_fps - self.kept_fps <= precision * self.above_fps:
                 break
             else:
-                load_fps = _whole((self.kept_fps + self.above_fps) / 2)
+                load_fps = whole_load((self.kept_fps + self.above_fps) / 2)
         return TesterCeiling(
             rate_fps=self.kept_fps, above_fps=self.above_fps, max_fps=self.max_fps, min_fps=self.min_fps, is_loss_ours=self.is_loss_ours,
             is_device_slower=self.is_device_slower, was_stopped=self._was_stopped, trials=tuple(self.trials),
@@ -188,7 +188,3 @@ class _CeilingSearch:
     @property
     def _was_stopped(self) -> bool:
         return bool(self.trials) and self.trials[-1].was_stopped
-
-
-def _whole(load_fps: float) -> float:
-    return float(int(load_fps)) if load_fps >= WHOLE_FPS_FROM else load_fps

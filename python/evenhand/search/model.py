@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
 from evenhand.trial import TrialResult, Verdict
@@ -15,6 +16,24 @@ FULL_LENGTH_S = 60.0
 """R2544-20."""
 DEFAULT_INVALID_RETRIES = 2
 DEFAULT_PATIENCE = 8
+
+
+def check_loads(max_fps: float, min_fps: float | None) -> None:
+    """RequestError unless a search can go from the one to the other."""
+    if not max_fps > 0:
+        raise RequestError(f"maximum rate {max_fps} fps: must be above 0", where="maximum rate")
+    if min_fps is not None and not 0 < min_fps <= max_fps:
+        raise RequestError(
+            f"minimum rate {format_rate(min_fps)}: must be above 0 and at most the maximum {format_rate(max_fps)}",
+            where="minimum rate",
+        )
+
+
+def check_retries(invalid_retries: int, patience: int) -> None:
+    """RequestError for fewer than none."""
+    for retries, where in ((invalid_retries, "retries of INVALID trials"), (patience, "patience")):
+        if retries < 0:
+            raise RequestError(f"{retries} repetitions: must be 0 or more", where=where)
 
 
 class Outcome(StrEnum):
@@ -35,12 +54,16 @@ class Purpose(StrEnum):
     MAXIMUM = "maximum"
     SEARCH = "search"
     CONFIRMATION = "confirmation"
+    KNOWN = "known"
+    """At a load that is known from before, full-length: it is to be proven anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputGoal:
     """Where to search, how long the trials are, and when the search may stop. Loads are per direction."""
 
+    search: ClassVar[str] = "binary"
+    """The search that this goal is for, as `--search` names it."""
     max_fps: float
     """Highest load that is tried: the line rate, or the user's maximum."""
     min_fps: float | None = None
@@ -64,12 +87,16 @@ class ThroughputGoal:
     """The same where only patience is missing: the load was offered, but a moment of the host spoiled the trial. And for the trial that
     confirms the result: it is longer, so such a moment comes more easily, and without it the whole search is lost. Both are named in the
     result if they are not the defaults."""
+    known_fps: float | None = None
+    """What an earlier search found, here or at a neighbouring point. The search begins there, with a full-length trial, instead of at the
+    maximum; both bounds are proven anew, whatever the value."""
+    is_guided: bool = False
+    """Look first where the forwarding rate of the first lossy trial says that the limit is. Trials are the same, only fewer."""
     max_trials: int = 200
     """Ends a search that does not come to an end, on a device that changes its mind."""
 
     def __post_init__(self) -> None:
-        if not self.max_fps > 0:
-            raise RequestError(f"maximum rate {self.max_fps} fps: must be above 0", where="maximum rate")
+        check_loads(self.max_fps, self.min_fps)
         if not 0 < self.precision < 1:
             raise RequestError(f"precision {self.precision}: must be above 0 and below 1", where="precision", next_step="Use 0.5%.")
         if not self.duration_s > 0:
@@ -85,16 +112,11 @@ class ThroughputGoal:
             raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss ratio")
         if self.loss_verifications < 0:
             raise RequestError(f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss verification")
-        for retries, where in ((self.invalid_retries, "retries of INVALID trials"), (self.patience, "patience")):
-            if retries < 0:
-                raise RequestError(f"{retries} repetitions: must be 0 or more", where=where)
+        check_retries(self.invalid_retries, self.patience)
+        if self.known_fps is not None and not self.known_fps > 0:
+            raise RequestError(f"known rate {self.known_fps} fps: must be above 0", where="known rate")
         if not 0 < self.plain_loss_ratio <= 1:
             raise RequestError(f"plain loss ratio {self.plain_loss_ratio}: must be above 0 and at most 1", where="plain loss ratio")
-        if self.min_fps is not None and not 0 < self.min_fps <= self.max_fps:
-            raise RequestError(
-                f"minimum rate {format_rate(self.min_fps)}: must be above 0 and at most the maximum {format_rate(self.max_fps)}",
-                where="minimum rate",
-            )
 
     @property
     def lowest_fps(self) -> float:
@@ -105,6 +127,7 @@ class ThroughputGoal:
 
     def to_document(self) -> dict[str, Any]:
         return {
+            "search": self.search,
             "max_fps": self.max_fps,
             "min_fps": self.lowest_fps,
             "precision": self.precision,
@@ -115,6 +138,8 @@ class ThroughputGoal:
             "plain_loss_ratio": self.plain_loss_ratio,
             "invalid_retries": self.invalid_retries,
             "patience": self.patience,
+            "known_fps": self.known_fps,
+            "is_guided": self.is_guided,
         }
 
 
@@ -158,6 +183,7 @@ class TrialFinished:
 
 
 SearchEvent = TrialStarted | TrialFinished
+ProgressCallback = Callable[[SearchEvent], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

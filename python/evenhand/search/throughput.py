@@ -3,15 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, sqrt
 
-from evenhand.search.bracket import Bracket
-from evenhand.search.model import Outcome, Purpose, SearchEvent, SearchTrial, ThroughputGoal, ThroughputResult, TrialFinished, TrialStarted
-from evenhand.trial import Measurer, Verdict
+from evenhand.search.attempts import InvalidAttempts
+from evenhand.search.bracket import Bracket, whole_load
+from evenhand.search.guide import Guide
+from evenhand.search.model import (
+    Outcome,
+    ProgressCallback,
+    Purpose,
+    SearchEvent,
+    SearchTrial,
+    ThroughputGoal,
+    ThroughputResult,
+    TrialFinished,
+    TrialStarted,
+)
+from evenhand.trial import Measurer, TrialResult, Verdict
 
-ProgressCallback = Callable[[SearchEvent], None]
 LOADS_GIVEN_UP_IN_A_ROW = 5
 """So many loads, each lower than the one before, that the tester could not keep: it will not keep the next one either."""
 
@@ -26,6 +36,9 @@ def find_throughput(
     be too kind. INVALID trials are kept, move no bound, and are repeated `goal.invalid_retries` times, or `goal.patience` times if the load
     was offered but a moment of the host spoiled the trial, and in the confirmation. A load that stays INVALID is beyond
     the tester: the search goes on below it, and ends with "tester limit" if the device lost nothing down there either.
+
+    With `goal.known_fps` the first trial is a full-length one at that load, and the maximum is tried only if the way leads there. With
+    `goal.is_guided` the search goes from the maximum to the load that the loss there points at. Both choose loads, and settle nothing.
 
     Args:
         on_progress: Gets an event before and after each trial; the trial's event comes before the next trial begins.
@@ -47,15 +60,23 @@ class _Search:
     are_short_trials_trusted: bool = True
     given_up: int = 0
     """Loads in a row that the tester did not keep."""
+    guide: Guide | None = None
+    is_middle_length: bool = False
+    """The next trial lasts longer than a short one, and less than a full-length one."""
+    was_middle_length: bool = False
+    """There was one."""
     bracket: Bracket = field(init=False)
 
     def __post_init__(self) -> None:
-        self.bracket = Bracket(min_fps=self.goal.lowest_fps, max_fps=self.goal.max_fps, precision=self.goal.precision)
+        goal = self.goal
+        self.bracket = Bracket(min_fps=goal.lowest_fps, max_fps=goal.max_fps, precision=goal.precision)
+        if goal.known_fps is not None and goal.lowest_fps <= goal.known_fps < goal.max_fps:
+            self.guide = Guide(center_fps=goal.known_fps, precision=goal.precision, loss_ratio=goal.loss_ratio)
 
     def run(self) -> ThroughputResult:
         bracket = self.bracket
         while True:
-            if bracket.below_fps is None and bracket.is_confirmed:
+            if bracket.is_at_maximum and bracket.is_confirmed:
                 return self._result(Outcome.AT_OR_ABOVE_MAXIMUM, bracket.lower_fps)
             if bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum):
                 return self._result(Outcome.TESTER_LIMIT)
@@ -63,23 +84,56 @@ class _Search:
                 return self._result(Outcome.BELOW_MINIMUM)
             if bracket.is_narrow and bracket.is_confirmed:
                 return self._result(Outcome.FOUND, bracket.lower_fps)
-            load_fps = bracket.next_load()
-            is_confirmation = load_fps in bracket.passed
-            purpose = Purpose.MAXIMUM if bracket.below_fps is None else Purpose.SEARCH
-            if is_confirmation:
-                purpose = Purpose.CONFIRMATION
-            is_full_length = is_confirmation or not self.are_short_trials_trusted or self._are_durations_equal
+            load_fps, purpose = self._choose_load()
+            is_confirmation = purpose is Purpose.CONFIRMATION
+            is_full_length = purpose in (Purpose.CONFIRMATION, Purpose.KNOWN) or not self.are_short_trials_trusted
+            is_full_length = is_full_length or self._are_durations_equal
             trial = self._measure_valid(load_fps, purpose, is_full_length=is_full_length)
             if trial is None or trial.result.was_stopped:
                 return self._result(Outcome.STOPPED)
             if not trial.result.is_valid:
                 self.given_up += 1
+                if self.guide is not None:
+                    self.guide.give_up()
                 if is_confirmation or self.given_up == LOADS_GIVEN_UP_IN_A_ROW:
                     return self._result(Outcome.TESTER_LIMIT)
                 continue
             self.given_up = 0
+            self._steer(load_fps, trial.result, purpose)
             if is_confirmation and not trial.result.is_pass:
                 self.are_short_trials_trusted = False
+
+    def _choose_load(self) -> tuple[float, Purpose]:
+        bracket = self.bracket
+        self.is_middle_length = self._is_step_above_known and not self.was_middle_length and not self._are_durations_equal
+        if self._is_step_above_known:
+            self.was_middle_length = True
+            return bracket.lower_fps, Purpose.SEARCH if self.is_middle_length else Purpose.CONFIRMATION
+        guided_fps = None if self.guide is None or bracket.is_narrow else self.guide.next_load(bracket)
+        load_fps = bracket.next_load() if guided_fps is None else guided_fps
+        if load_fps in bracket.passed:
+            return load_fps, Purpose.CONFIRMATION
+        if not self.trials and guided_fps is not None:
+            return load_fps, Purpose.KNOWN
+        return load_fps, Purpose.MAXIMUM if bracket.below_fps is None and load_fps == bracket.max_fps else Purpose.SEARCH
+
+    @property
+    def _is_step_above_known(self) -> bool:
+        """A short trial passed just above the known load, which passed in full length. Where a buffer hides what is lost, more short trials
+        would lead astray: one between short and full length finds it out in less time, else a full-length one."""
+        known_fps, passed = self.goal.known_fps, self.bracket.passed
+        is_first_step = known_fps is not None and passed.get(known_fps, False) and len(passed) == 2
+        return is_first_step and not self.bracket.is_confirmed
+
+    def _steer(self, load_fps: float, result: TrialResult, purpose: Purpose) -> None:
+        """Tell the guide what became of a load. The first loss makes a guide, and so does one in the confirmation, which knows better."""
+        if self.goal.is_guided and not result.is_pass and (self.guide is None or purpose is Purpose.CONFIRMATION):
+            forwarded_fps = load_fps * (1 - result.loss_ratio) / (1 - self.goal.loss_ratio)
+            # Half a width lower: what a queue held at the end was forwarded too, and is no rate.
+            center_fps = whole_load(min(forwarded_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision)))
+            self.guide = Guide(center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio)
+        elif self.guide is not None:
+            self.guide.note(load_fps, is_pass=result.is_pass, loss_ratio=result.loss_ratio)
 
     @property
     def _are_durations_equal(self) -> bool:
@@ -88,11 +142,12 @@ class _Search:
     def _measure_valid(self, load_fps: float, purpose: Purpose, *, is_full_length: bool) -> SearchTrial | None:
         """The trial that decides about this load, else the last INVALID one; None if there may be no more trials."""
         failed: SearchTrial | None = None
-        invalid, not_offered, lossy, is_lost = 0, 0, 0, False
+        invalid = InvalidAttempts(invalid_retries=self.goal.invalid_retries, patience=self.goal.patience)
+        lossy, is_lost = 0, False
         while True:
             if len(self.trials) == self.goal.max_trials:
                 return None
-            trial = self._measure(load_fps, purpose, attempt=1 + invalid + lossy, is_full_length=is_full_length)
+            trial = self._measure(load_fps, purpose, attempt=1 + invalid.count + lossy, is_full_length=is_full_length)
             match trial.result.verdict:
                 case Verdict.PASS:
                     self.bracket.note_pass(load_fps, is_full_length=is_full_length)
@@ -103,22 +158,22 @@ class _Search:
                     if is_lost:
                         self.bracket.note_fail(load_fps)
                 case Verdict.INVALID:
-                    invalid += 1
-                    not_offered += not (trial.result.was_spoiled_by_a_moment or purpose is Purpose.CONFIRMATION)
-            is_exhausted = trial.result.was_stopped or not_offered > self.goal.invalid_retries or invalid > self.goal.patience
+                    invalid.note(trial.result, is_patient=purpose is Purpose.CONFIRMATION)
+            is_exhausted = trial.result.was_stopped or invalid.are_exhausted
             if is_exhausted and failed is not None and not trial.result.was_stopped:
                 # The loss could not be verified, but it was seen in a valid trial.
                 self.bracket.note_fail(load_fps)
                 trial = failed
             elif is_exhausted and not trial.result.was_stopped and purpose is not Purpose.CONFIRMATION:
-                offered_fps = max(t.result.offered_fps for t in self.trials[-invalid:])
-                self.bracket.note_tester_limit(load_fps, offered_fps=offered_fps)
+                self.bracket.note_tester_limit(load_fps, offered_fps=invalid.offered_fps)
             self._tell_finished(self.trials[-1])
             if is_exhausted or trial.result.is_pass or is_lost:
                 return trial
 
     def _measure(self, load_fps: float, purpose: Purpose, *, attempt: int, is_full_length: bool) -> SearchTrial:
         duration_s = self.goal.final_duration_s if is_full_length else self.goal.duration_s
+        if self.is_middle_length:
+            duration_s = sqrt(self.goal.duration_s * self.goal.final_duration_s)
         remaining_trials, remaining_s = self._estimate()
         self._tell(
             TrialStarted(
@@ -143,10 +198,10 @@ class _Search:
     def _estimate(self) -> tuple[int, float]:
         """Trials and seconds to come, if loads are repeated as often as until now and the first confirmation holds."""
         bracket = self.bracket
-        if bracket.is_below_minimum or (bracket.is_confirmed and (bracket.is_narrow or bracket.below_fps is None)):
+        if bracket.is_below_minimum or (bracket.is_confirmed and (bracket.is_narrow or bracket.is_at_maximum)):
             return 0, 0.0
         # A maximum that passed short is confirmed at once; a maximum not yet tried will most likely fail.
-        searching = 0 if bracket.below_fps is None and bracket.passed else bracket.remaining_halvings() + (bracket.below_fps is None)
+        searching = 0 if bracket.is_at_maximum else bracket.remaining_halvings() + (bracket.below_fps is None)
         search_s = self.goal.duration_s if self.are_short_trials_trusted else self.goal.final_duration_s
         is_confirmation_due = self.are_short_trials_trusted and not self._are_durations_equal
         final = 1 if is_confirmation_due or searching == 0 else 0

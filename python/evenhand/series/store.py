@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from evenhand.errors import HostError, RequestError
 from evenhand.new_file import check_new, make_new
-from evenhand.search import SearchTrial, ThroughputGoal, ThroughputResult
+from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.trial import TrialResult
@@ -119,13 +119,13 @@ class MeasuredSearch:
 
     name: str
     kind: str
-    goal: ThroughputGoal | None
+    goal: Goal | None
     """None if it is no throughput search."""
     trials: list[SearchTrial] = field(default_factory=list)
     """Of a throughput search."""
     results: list[TrialResult] = field(default_factory=list)
     """Of any other."""
-    end: ThroughputResult | None = None
+    end: SearchResult | None = None
 
 
 class SearchWriter:
@@ -159,7 +159,7 @@ class SearchWriter:
                 ),
             )  # fmt: skip
 
-    def finish(self, result: ThroughputResult) -> None:
+    def finish(self, result: SearchResult) -> None:
         """Store how the search ended."""
         self._measured.end = result
         self.finish_with(str(result.outcome), result.to_document())
@@ -286,16 +286,16 @@ class RunStore:
         frame_size: int,
         seed: int,
         setup: Mapping[str, Any],
-        goal: ThroughputGoal | Mapping[str, Any],
+        goal: Goal | Mapping[str, Any],
     ) -> Iterator[SearchWriter]:
         """Begin a search. Ctrl-C or SIGTERM inside is stored as outcome `stopped`; its trials are kept.
 
         Raises:
             StorageError: It cannot be stored.
         """
-        measured = MeasuredSearch(name=name, kind=kind, goal=goal if isinstance(goal, ThroughputGoal) else None)
+        measured = MeasuredSearch(name=name, kind=kind, goal=goal if isinstance(goal, ThroughputGoal | MlrGoals) else None)
         self.measured.append(measured)
-        goal_document = goal.to_document() if isinstance(goal, ThroughputGoal) else goal
+        goal_document = goal.to_document() if isinstance(goal, ThroughputGoal | MlrGoals) else goal
         search_id: int | None = None
         try:
             with self.writing() as connection:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7: a simulated device whose limit is known, for tests of searches and for trying out goals."""
+"""Station 7: a simulated device whose limit is known, for tests of searches, for `bench/search_time.py`, and for trying out goals."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ class SimulatedMeasurer:
     loss_ratio_limit: float = 0.0
     buffer_frames: float = 0.0
     """Frames per direction that the device holds back: short trials pass above its limit."""
+    knee_fps: float | None = None
+    """Above this load the device begins to lose, ever more of what is added, until it forwards `limit_fps`. None: a hard limit."""
+    floor_loss_ratio: float = 0.0
+    """It loses this share of every trial, and one frame at least: there is no load without loss."""
+    inverted_fps: tuple[float, float] | None = None
+    """From the first load up to below the second it loses a hundredth, although it forwards more than that: loss inversion."""
     noise_probability: float = 0.0
     """Chance that a trial below the limit loses one frame nevertheless."""
     invalid_trials: Iterable[int] = ()
@@ -37,6 +43,8 @@ class SimulatedMeasurer:
     tester_ceiling_fps: float = float("inf")
     delays: DelayWish | None = None
     """What trials record of delays beside the histogram. Delays rise evenly from 10 us to 20 us over the frames that count."""
+    wait_s: float = 0.0
+    """What a trial takes besides sending; for `elapsed_s`."""
     seed: int = 0
     trials: list[TrialResult] = field(default_factory=list)
     _random: random.Random = field(init=False)
@@ -45,14 +53,23 @@ class SimulatedMeasurer:
         self._random = random.Random(self.seed)
         self.invalid_trials = frozenset(self.invalid_trials)
 
+    @property
+    def elapsed_s(self) -> float:
+        """How long all trials would have taken."""
+        return sum(trial.intended_duration_s + self.wait_s for trial in self.trials)
+
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         """See `Measurer.measure`; no time passes."""
         number = len(self.trials) + 1
         intended = max(1, round(rate_fps * duration_s))
         offered = min(intended, int(self.tester_ceiling_fps * duration_s)) if self.tester_ceiling_fps < rate_fps else intended
-        capacity = self.limit_fps * duration_s + self.buffer_frames
+        capacity = self._forwarding_rate_fps(rate_fps) * duration_s + self.buffer_frames
         # Rates are compared, not rounded counts, so that the limit is exact in short trials too.
         received = offered if rate_fps * duration_s <= capacity else min(offered - 1, int(capacity))
+        if self.floor_loss_ratio > 0:
+            received = min(received, offered - max(1, round(offered * self.floor_loss_ratio)))
+        if self.inverted_fps is not None and self.inverted_fps[0] <= rate_fps < self.inverted_fps[1]:
+            received = min(received, offered - max(1, offered // 100))
         if received == offered > 0 and self._random.random() < self.noise_probability:
             received -= 1
         is_hit = self._random.random() < self.invalid_probability or number in frozenset(self.invalid_trials)
@@ -85,6 +102,14 @@ class SimulatedMeasurer:
         result = TrialResult.from_contract(document)
         self.trials.append(result)
         return result
+
+    def _forwarding_rate_fps(self, rate_fps: float) -> float:
+        """Of a device without buffers."""
+        if self.knee_fps is None or rate_fps <= self.knee_fps:
+            return min(rate_fps, self.limit_fps)
+        # A parabola that leaves the diagonal at the knee, and is level where it has come to the limit.
+        span_fps, beyond_fps = self.limit_fps - self.knee_fps, rate_fps - self.knee_fps
+        return self.limit_fps if beyond_fps >= 2 * span_fps else rate_fps - beyond_fps**2 / (4 * span_fps)
 
 
 def make_direction_document(*, intended: int, offered: int, received: int, duration_s: float, rate_fps: float) -> dict[str, Any]:

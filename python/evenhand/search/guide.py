@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 8: where a binary search looks first when it knows about where the limit lies. It saves trials; it proves nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from evenhand.search.bracket import Bracket, whole_load
+
+STEP_GROWTH = 4.0
+"""Of the distance from one load to the next, while all of them have the same verdict."""
+LONGEST_STEP = 0.5
+"""As a share of the load."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Guide:
+    """Tries one load, then loads ever further away from it, until a load that passed and one that failed lie around the limit.
+
+    The first step is as wide as the bracket may be in the end: where the guess is right, two trials enclose the limit. Two loads that
+    failed tell how the loss grows with the load, and so about where it begins.
+    """
+
+    center_fps: float
+    """Where the limit is thought to lie: a load that will pass, if only just."""
+    precision: float
+    loss_ratio: float = 0.0
+    """Of the goal."""
+    _step: float = 1.0
+    """In widths of the final bracket."""
+    _is_upward: bool | None = None
+    """None before the load itself was tried."""
+    _losses: list[tuple[float, float]] = field(default_factory=list)
+    """Loads that failed one after the other, and the rate of the frames that were too many; both in frames per second."""
+    _is_begin_guessed: bool = False
+    """The last load is where the loss should begin."""
+    _jump_fps: float | None = None
+    """Where the loss would begin if it grew straight with the load: tried once the other guess has turned out too low."""
+    _is_done: bool = False
+
+    def next_load(self, bracket: Bracket) -> float | None:
+        """None once it has nothing more to say: the limit is enclosed, or the next load would lie outside the bracket."""
+        if self._is_done:
+            return None
+        load_fps = self._choose(bracket)
+        below_fps = bracket.below_fps
+        if load_fps >= bracket.max_fps and below_fps is None:
+            load_fps = bracket.max_fps
+        is_outside = load_fps <= bracket.lower_fps or (below_fps is not None and load_fps >= below_fps) or load_fps < bracket.min_fps
+        self._is_done = is_outside
+        return None if is_outside else load_fps
+
+    def note(self, load_fps: float, *, is_pass: bool, loss_ratio: float) -> None:
+        """A load has been decided by a valid trial."""
+        if not is_pass:
+            self._losses = [*self._losses[-1:], (load_fps, load_fps * max(0.0, loss_ratio - self.loss_ratio))]
+        if self._is_upward is None:
+            self._is_upward = is_pass
+        elif is_pass == self._is_upward:
+            self._step *= STEP_GROWTH
+        elif is_pass and self._is_begin_guessed:
+            # The limit is hardly above it; halving what lies between would take longer.
+            self._is_upward, self._step = True, 1.0
+            self._jump_fps = self._begin_of_loss(is_soft=False)
+        else:
+            self._is_done = True
+        self._is_begin_guessed = False
+
+    def give_up(self) -> None:
+        """The tester did not keep a load: halving finds the way down."""
+        self._is_done = True
+
+    def _choose(self, bracket: Bracket) -> float:
+        width = min(LONGEST_STEP, self.precision * self._step)
+        if self._is_upward is None:
+            return self.center_fps
+        if self._is_upward:
+            if self._jump_fps is not None and self._step > 1:
+                jump_fps, self._jump_fps, self._step = self._jump_fps * (1 - self.precision / 2), None, 1 / STEP_GROWTH
+                if bracket.lower_fps < jump_fps < (bracket.below_fps or math.inf):
+                    return whole_load(jump_fps)
+            return whole_load(bracket.lower_fps / (1 - max(self.precision, width)))
+        assert bracket.below_fps is not None
+        nearest_fps = bracket.below_fps * (1 - width)
+        begin_fps = self._begin_of_loss(is_soft=self.loss_ratio == 0)
+        self._is_begin_guessed = begin_fps is not None and begin_fps < nearest_fps
+        if begin_fps is not None and self._is_begin_guessed:
+            return whole_load(max(begin_fps * (1 - self.precision / 2), bracket.below_fps * LONGEST_STEP))
+        # A loss tells how far the limit is at least.
+        lost_fps = self._losses[-1][1] if self._losses else 0.0
+        return whole_load(max(min(nearest_fps, bracket.below_fps - lost_fps), bracket.below_fps * LONGEST_STEP))
+
+    def _begin_of_loss(self, *, is_soft: bool) -> float | None:
+        """Where the last two losses point at: a soft loss begins like a parabola, and a tolerated ratio is passed straight."""
+        if len(self._losses) < 2:
+            return None
+        (upper_fps, more), (lower_fps, less) = self._losses
+        if is_soft:
+            more, less = math.sqrt(more), math.sqrt(less)
+        return lower_fps - less * (upper_fps - lower_fps) / (more - less) if upper_fps > lower_fps and more > less else None

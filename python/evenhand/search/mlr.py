@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 8: MLRsearch (RFC 9971). The package `MLRsearch` chooses the trials; what they say about a load is judged here.
+
+The package knows no trial that says nothing. It is told a loss where a load stayed INVALID, so that it goes on below, and none of what it
+concludes from that is used: bounds come from `classification.py`, over the valid trials alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from MLRsearch import Config, MeasurementResult, MultipleLossRatioSearch
+from MLRsearch import SearchGoal as PackageGoal
+
+from evenhand.search.attempts import InvalidAttempts
+from evenhand.search.bracket import STEP_DOWN
+from evenhand.search.classification import Bounds, Observation, classify, conditional_loss_ratio, relevant_bounds
+from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
+from evenhand.search.model import Outcome, ProgressCallback, Purpose, SearchTrial, TrialFinished, TrialStarted
+from evenhand.trial import Measurer, TrialResult
+
+PRECEDING_TARGETS = 2
+"""Rounds of coarser widths and shorter trials before the final ones: the package's default."""
+LOADS_GIVEN_UP_IN_A_ROW = 5
+"""As in the binary search: a tester that keeps none of them will not keep the next one either."""
+
+
+def find_goals(measurer: Measurer, goals: MlrGoals, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0) -> MlrResult:
+    """One search for all goals (MLR-01). A trial counts for every goal, by its loss ratio over all directions (MLR-03).
+
+    INVALID trials are kept, say nothing about a load, and are repeated as in `find_throughput`. A load that stays INVALID is the
+    tester's limit: the search goes on below it, and a goal whose bounds it keeps apart is irregular.
+
+    Args:
+        on_progress: Gets an event before and after each trial; the trial's event comes before the next trial begins.
+        overhead_s: Time that a trial takes besides sending; for the estimate of the time left only.
+
+    Raises:
+        EvenhandError: The measurer could not run at all.
+    """
+    return _MlrSearch(measurer=measurer, goals=goals, on_progress=on_progress, overhead_s=overhead_s).run()
+
+
+class _SearchEndedError(Exception):
+    """Takes the package's controller down; never leaves this file."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _MlrSearch:
+    measurer: Measurer
+    goals: MlrGoals
+    on_progress: ProgressCallback | None
+    overhead_s: float
+    trials: list[SearchTrial] = field(default_factory=list)
+    observations: dict[float, list[Observation]] = field(default_factory=lambda: defaultdict(list))
+    """Of the valid trials, by load."""
+    given_up: dict[float, float] = field(default_factory=dict)
+    """Loads that stayed INVALID, and what was offered there at best."""
+    given_up_in_a_row: int = 0
+    is_finished: bool = False
+    """The package came to its end by itself."""
+
+    def run(self) -> MlrResult:
+        # No warm-up trial, and no end by the clock: a search ends by its trials alone, however long they take.
+        config = Config(
+            goals=[_package_goal(goal) for goal in self.goals.goals], min_load=self.goals.lowest_fps, max_load=self.goals.max_fps,
+            search_duration_max=math.inf, warmup_duration=None,
+        )  # fmt: skip
+        try:
+            MultipleLossRatioSearch(config=config).search(measurer=self, debug=_say_nothing)
+            self.is_finished = True
+        except _SearchEndedError:
+            pass
+        return MlrResult(
+            goal=self.goals, goals=tuple(self._result_for(goal) for goal in self.goals.goals),
+            tester_limit_fps=min(self.given_up, default=None), trials=tuple(self.trials),
+        )  # fmt: skip
+
+    def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        """The package's side of a trial; the names are its own."""
+        result = None if intended_load in self.given_up else self._measure_valid(intended_duration, intended_load)
+        if result is None:
+            return self._steer_down(intended_duration, intended_load)
+        return MeasurementResult(
+            intended_duration=intended_duration, intended_load=intended_load, offered_count=_offered(result), loss_count=result.lost_frames
+        )
+
+    def _measure_valid(self, duration_s: float, load_fps: float) -> TrialResult | None:
+        """A valid trial, after INVALID ones perhaps; None if the load stayed INVALID."""
+        invalid = InvalidAttempts(invalid_retries=self.goals.invalid_retries, patience=self.goals.patience)
+        for attempt in count(1):
+            result = self._measure(duration_s, load_fps, attempt)
+            if result.was_stopped:
+                raise _SearchEndedError
+            if result.is_valid:
+                self.given_up_in_a_row = 0
+                return result
+            invalid.note(result)
+            if invalid.are_exhausted:
+                break
+        self.given_up[load_fps] = invalid.offered_fps
+        self.given_up_in_a_row += 1
+        if self.given_up_in_a_row == LOADS_GIVEN_UP_IN_A_ROW:
+            raise _SearchEndedError
+        return None
+
+    def _steer_down(self, duration_s: float, load_fps: float) -> MeasurementResult:
+        """Send the package to lower loads: as much lower as the tester fell short, at least a fifth; never a number of the device."""
+        loss_ratio = max(1 - STEP_DOWN, 1 - self.given_up[load_fps] / load_fps)
+        highest_goal = max(goal.loss_ratio for goal in self.goals.goals)
+        if loss_ratio <= highest_goal:
+            loss_ratio = (1 + highest_goal) / 2
+        parts = 10**6
+        return MeasurementResult(
+            intended_duration=duration_s, intended_load=load_fps, offered_count=parts, loss_count=min(parts, math.ceil(parts * loss_ratio))
+        )
+
+    def _measure(self, duration_s: float, load_fps: float, attempt: int) -> TrialResult:
+        if len(self.trials) == self.goals.max_trials:
+            raise _SearchEndedError
+        number, purpose = len(self.trials) + 1, Purpose.MAXIMUM if load_fps == self.goals.max_fps else Purpose.SEARCH
+        remaining_trials, remaining_s = self._estimate()
+        self._tell(
+            TrialStarted(
+                number=number, purpose=purpose, attempt=attempt, rate_fps=load_fps, duration_s=duration_s,
+                remaining_trials=max(1, remaining_trials), remaining_s=max(duration_s + self.overhead_s, remaining_s),
+            )
+        )  # fmt: skip
+        result = self.measurer.measure(duration_s, load_fps)
+        trial = SearchTrial(
+            number=number, purpose=purpose, attempt=attempt, is_full_length=duration_s >= self.goals.final_duration_s, result=result
+        )
+        self.trials.append(trial)
+        if result.is_valid:
+            self.observations[load_fps].append(Observation(duration_s, result.lost_frames / _offered(result)))
+        remaining_trials, remaining_s = self._estimate()
+        bounds = [self._bounds_for(goal) for goal in self.goals.goals]
+        uppers = [bound.upper_fps for bound in bounds if bound.upper_fps is not None]
+        self._tell(
+            TrialFinished(
+                trial=trial, lower_fps=min(bound.lower_fps or 0.0 for bound in bounds),
+                upper_fps=max(uppers) if len(uppers) == len(bounds) else None,
+                remaining_trials=remaining_trials, remaining_s=remaining_s,
+            )
+        )  # fmt: skip
+        return result
+
+    def _bounds_for(self, goal: MlrGoal) -> Bounds:
+        return relevant_bounds({load: classify(goal, trials) for load, trials in self.observations.items()})
+
+    def _result_for(self, goal: MlrGoal) -> GoalResult:
+        lower_fps, upper_fps = self._bounds_for(goal)
+        typical_fps = None if lower_fps is None else lower_fps * (1 - conditional_loss_ratio(goal, self.observations[lower_fps]))
+        return GoalResult(
+            goal=goal, outcome=self._outcome_for(goal, lower_fps, upper_fps), lower_fps=lower_fps, upper_fps=upper_fps,
+            conditional_throughput_fps=typical_fps,
+        )  # fmt: skip
+
+    def _outcome_for(self, goal: MlrGoal, lower_fps: float | None, upper_fps: float | None) -> Outcome:
+        if lower_fps is not None and upper_fps is not None and _is_narrow(goal, lower_fps, upper_fps):
+            return Outcome.FOUND
+        if upper_fps is None and lower_fps == self.goals.max_fps:
+            return Outcome.AT_OR_ABOVE_MAXIMUM
+        if lower_fps is None and upper_fps is not None and upper_fps <= self.goals.lowest_fps:
+            return Outcome.BELOW_MINIMUM
+        is_testers = self.given_up and (self.is_finished or self.given_up_in_a_row == LOADS_GIVEN_UP_IN_A_ROW)
+        return Outcome.TESTER_LIMIT if is_testers else Outcome.STOPPED
+
+    def _estimate(self) -> tuple[int, float]:
+        """Trials and seconds to come, as if each goal were searched for itself and short trials were right; rather too long."""
+        trials, seconds = 0.0, 0.0
+        for goal in self.goals.goals:
+            lower_fps, upper_fps = self._bounds_for(goal)
+            if self._outcome_for(goal, lower_fps, upper_fps) in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM):
+                continue
+            width = (upper_fps or self.goals.max_fps) - (lower_fps or self.goals.lowest_fps)
+            halvings = max(0.0, math.log2(max(1.0, width / (goal.width * (upper_fps or self.goals.max_fps)))) - PRECEDING_TARGETS)
+            full_length = math.ceil(goal.duration_sum_s / goal.final_duration_s) + 1
+            trials += halvings + full_length
+            seconds += halvings * (goal.initial_duration_s + self.overhead_s) + full_length * (goal.final_duration_s + self.overhead_s)
+        return math.ceil(trials), seconds
+
+    def _tell(self, event: TrialStarted | TrialFinished) -> None:
+        if self.on_progress is not None:
+            self.on_progress(event)
+
+
+def _is_narrow(goal: MlrGoal, lower_fps: float, upper_fps: float) -> bool:
+    return upper_fps - lower_fps <= goal.width * upper_fps
+
+
+def _offered(result: TrialResult) -> int:
+    """Frames of all directions; a valid trial offered what was intended."""
+    return max(1, sum(direction.offered_frames for direction in result.directions.values()))
+
+
+def _package_goal(goal: MlrGoal) -> Any:
+    return PackageGoal(
+        loss_ratio=goal.loss_ratio, exceed_ratio=goal.exceed_ratio, relative_width=goal.width,
+        initial_trial_duration=goal.initial_duration_s, final_trial_duration=goal.final_duration_s, duration_sum=goal.duration_sum_s,
+        preceding_targets=PRECEDING_TARGETS, fail_fast=False,
+    )  # fmt: skip
+
+
+def _say_nothing(_: str) -> None:
+    """The package would write to `logging`."""

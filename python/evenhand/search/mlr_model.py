@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 8: the goals of an MLRsearch (RFC 9971), and what was found for each of them. Loads are per direction (MLR-02)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from evenhand.errors import RequestError
+from evenhand.search.model import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S, Outcome, SearchTrial, check_loads, check_retries
+from evenhand.trial import Deviation, Verdict
+from evenhand.units import format_count, format_duration, format_ratio
+
+DEFAULT_EXCEED_RATIO = 0.5
+"""MLR-05 recommends it."""
+DEFAULT_WIDTH = 0.005
+DEFAULT_INITIAL_S = 1.0
+MAX_TRIALS = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MlrGoal:
+    """One Search Goal (MLR-05). The defaults are the goal that RFC 9971 calls compliant with TST009: 60 s, 120 s, 0, 0.5."""
+
+    name: str
+    """Such as NDR; unique in a search."""
+    loss_ratio: float = 0.0
+    """Goal Loss Ratio: a trial that lost more is a high-loss trial."""
+    exceed_ratio: float = DEFAULT_EXCEED_RATIO
+    """Goal Exceed Ratio: the share of high-loss trial time that a lower bound may have."""
+    final_duration_s: float = FULL_LENGTH_S
+    """Goal Final Trial Duration: of a full-length trial."""
+    duration_sum_s: float = 2 * FULL_LENGTH_S
+    """Goal Duration Sum: so much trial time settles a load."""
+    width: float = DEFAULT_WIDTH
+    """Goal Width: largest distance of the relevant bounds, as a share of the upper one."""
+    initial_duration_s: float = DEFAULT_INITIAL_S
+    """Goal Initial Trial Duration: of the trials that only narrow."""
+
+    def __post_init__(self) -> None:
+        where = f"goal {self.name}"
+        if not 0 <= self.loss_ratio < 1:
+            raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where=where, next_step="Use 0 or 0.5%.")
+        if not 0 <= self.exceed_ratio < 1:
+            raise RequestError(
+                f"exceed ratio {self.exceed_ratio:g}: must be from 0 to below 1",
+                where=where,
+                next_step="Use 0.5 as RFC 9971 recommends, or 0 to tolerate no trial with too much loss.",
+            )
+        if not 0 < self.width < 1:
+            raise RequestError(f"width {self.width}: must be above 0 and below 1", where=where, next_step="Use 0.5%.")
+        if not 0 < self.initial_duration_s <= self.final_duration_s:
+            raise RequestError(
+                f"the initial trials of {format_duration(self.initial_duration_s)} must last above 0 s, and no longer than the final ones, "
+                f"{format_duration(self.final_duration_s)}",
+                where=where,
+                next_step="Make the initial duration shorter, or the final one longer.",
+            )
+        if not self.duration_sum_s >= self.final_duration_s:
+            raise RequestError(
+                f"a duration sum of {format_duration(self.duration_sum_s)} is less than one final trial of "
+                f"{format_duration(self.final_duration_s)}",
+                where=where,
+                next_step="Make the sum at least as long as a final trial.",
+            )
+
+    @property
+    def attributes(self) -> tuple[float, ...]:
+        """Two goals that have the same are one."""
+        return (self.loss_ratio, self.exceed_ratio, self.final_duration_s, self.duration_sum_s, self.width, self.initial_duration_s)
+
+    def to_document(self) -> dict[str, Any]:
+        """Durations in seconds; the width is (upper - lower) / upper."""
+        return {
+            "name": self.name,
+            "loss_ratio": self.loss_ratio,
+            "exceed_ratio": self.exceed_ratio,
+            "final_duration_s": self.final_duration_s,
+            "duration_sum_s": self.duration_sum_s,
+            "width": self.width,
+            "initial_duration_s": self.initial_duration_s,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MlrGoals:
+    """All goals of one search, and the loads among which it looks. RequestError for what cannot be searched."""
+
+    search: ClassVar[str] = "mlr"
+    goals: tuple[MlrGoal, ...]
+    max_fps: float
+    """Max Load: the line rate, or the user's maximum. Infinite as long as the line rate is not known; a search needs a finite one."""
+    min_fps: float | None = None
+    """Min Load; default a thousandth of the maximum, and a frame in the shortest trial (MLR-12)."""
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    """As in `ThroughputGoal`."""
+    patience: int = DEFAULT_PATIENCE
+    max_trials: int = MAX_TRIALS
+    """Ends a search that does not come to an end, on a device that changes its mind."""
+
+    def __post_init__(self) -> None:
+        if not self.goals:
+            raise RequestError("a search needs at least one goal", where="goal", next_step="Use NDR, or NDR and PDR=0.5%.")
+        for n, goal in enumerate(self.goals):
+            for other in self.goals[:n]:
+                if goal.name == other.name or goal.attributes == other.attributes:
+                    raise RequestError(f"{other.name} and {goal.name} are the same goal", where="goal", next_step="Leave one of them out.")
+        check_loads(self.max_fps, self.min_fps)
+        check_retries(self.invalid_retries, self.patience)
+        if not math.isinf(self.max_fps) and self.lowest_fps >= self.max_fps:
+            raise RequestError(
+                f"minimum and maximum rate are both {format_count(self.max_fps)} fps: there is nothing to search between them",
+                where="minimum rate",
+                next_step="Make the minimum smaller, or measure one trial.",
+            )
+
+    @property
+    def lowest_fps(self) -> float:
+        """The minimum load in use."""
+        if self.min_fps is not None:
+            return self.min_fps
+        return min(self.max_fps, max(self.max_fps / 1000, 1 / min(goal.initial_duration_s for goal in self.goals)))
+
+    @property
+    def loss_ratio(self) -> float:
+        """The smallest of the goals: by it the measurer tells PASS from FAIL. What a goal makes of a trial depends on the loss alone."""
+        return min(goal.loss_ratio for goal in self.goals)
+
+    @property
+    def final_duration_s(self) -> float:
+        """Trials of this length are full-length for every goal."""
+        return max(goal.final_duration_s for goal in self.goals)
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Where the goals depart from what RFC 9971 recommends."""
+        found = [
+            Deviation(
+                requirement="MLR-12", text=f"the width of {goal.name}, {format_ratio(goal.width)}, is below its loss ratio, "
+                f"{format_ratio(goal.loss_ratio)}",
+            )
+            for goal in self.goals
+            if goal.width < goal.loss_ratio
+        ]  # fmt: skip
+        if len({goal.final_duration_s for goal in self.goals}) > 1:
+            found.append(Deviation(requirement="MLR-05", text="the goals have different final trial durations"))
+        return found
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "search": self.search,
+            "max_fps": self.max_fps,
+            "min_fps": self.lowest_fps,
+            "goals": [goal.to_document() for goal in self.goals],
+            "loss_ratio": self.loss_ratio,
+            "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoalResult:
+    """What was found for one goal: regular, or irregular and why (MLR-10)."""
+
+    goal: MlrGoal
+    outcome: Outcome
+    lower_fps: float | None
+    """Relevant Lower Bound: the result. None if no load is one."""
+    upper_fps: float | None
+    """Relevant Upper Bound."""
+    conditional_throughput_fps: float | None
+    """Forwarding rate that is typical for the lower bound (MLR-09)."""
+
+    @property
+    def is_regular(self) -> bool:
+        return self.outcome is Outcome.FOUND
+
+    @property
+    def throughput_fps(self) -> float | None:
+        """The lower bound, if it is a result of the device; None where tester or user ended the search."""
+        return self.lower_fps if self.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM) else None
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            **self.goal.to_document(),
+            "outcome": str(self.outcome),
+            "is_regular": self.is_regular,
+            "lower_fps_per_direction": self.lower_fps,
+            "upper_fps_per_direction": self.upper_fps,
+            "conditional_throughput_fps_per_direction": self.conditional_throughput_fps,
+        }
+
+
+_GRAVEST_FIRST = (Outcome.STOPPED, Outcome.TESTER_LIMIT, Outcome.BELOW_MINIMUM, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.FOUND)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MlrResult:
+    """What a search found for each goal, in the order of the goals; all its trials, in order."""
+
+    goal: MlrGoals
+    goals: tuple[GoalResult, ...]
+    tester_limit_fps: float | None
+    """Lowest load that stayed INVALID; it says nothing of the device."""
+    trials: tuple[SearchTrial, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The gravest among the goals: found only if the result of each is regular."""
+        return min((result.outcome for result in self.goals), key=_GRAVEST_FIRST.index)
+
+    @property
+    def strictest(self) -> GoalResult:
+        """The goal with the smallest loss ratio, the first of several."""
+        return min(self.goals, key=lambda result: result.goal.loss_ratio)
+
+    @property
+    def throughput_fps(self) -> float | None:
+        """Of the strictest goal, per direction."""
+        return self.strictest.throughput_fps
+
+    @property
+    def upper_fps(self) -> float | None:
+        return self.strictest.upper_fps
+
+    @property
+    def highest_offered_fps(self) -> float | None:
+        """Highest load that a valid trial really offered."""
+        return max((t.result.offered_fps for t in self.trials if t.result.is_valid), default=None)
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(t.result.verdict is verdict for t in self.trials)
+
+    def to_document(self) -> dict[str, Any]:
+        """For JSON and storage; the trials' own documents are kept beside it."""
+        return {
+            "outcome": str(self.outcome),
+            "throughput_fps_per_direction": self.throughput_fps,
+            "upper_fps_per_direction": self.upper_fps,
+            "highest_offered_fps_per_direction": self.highest_offered_fps,
+            "tester_limit_fps_per_direction": self.tester_limit_fps,
+            "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
+            "goals": [result.to_document() for result in self.goals],
+            "goal": self.goal.to_document(),
+        }
+
+
+def describe_goal_outcome(result: GoalResult, goals: MlrGoals) -> str:
+    """One sentence for people (MLR-10)."""
+    match result.outcome:
+        case Outcome.FOUND:
+            return "regular"
+        case Outcome.AT_OR_ABOVE_MAXIMUM:
+            return f"irregular: at or above the maximum of {format_count(goals.max_fps)} fps, the limit was not reached"
+        case Outcome.BELOW_MINIMUM:
+            return f"irregular: below the minimum of {format_count(goals.lowest_fps)} fps"
+        case Outcome.TESTER_LIMIT:
+            return "irregular: tester limit, the tester itself could not keep a load between the bounds"
+        case Outcome.STOPPED:
+            return "irregular: stopped before the end"

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the demo says of three results: one pair, many addresses, and one pair on a router that hashes ports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evenhand.plan import AddressPlan, make_plan
+from evenhand.predict import DeviceModel, HashType, predict
+from evenhand.procedure import Profile
+from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_verdict
+from evenhand.search import ThroughputGoal, find_throughput
+from evenhand.trial import SimulatedMeasurer
+
+PLANS = pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+PLATEAU_FPS = 400_000.0
+
+
+def case(plan: AddressPlan, hash_type: HashType, limit_fps: float, *, at_work: int = 16) -> BiasCase:
+    """A search on a simulated device of this limit, beside the prediction for sixteen elements."""
+    model = DeviceModel(elements=16, hash_type=hash_type, rate_fps=50_000.0, queue_frames=768)
+    device = SimulatedMeasurer(limit_fps=limit_fps, frame_size=plan.smallest_frame_size)
+    goal = ThroughputGoal(max_fps=500_000.0, precision=0.0005, duration_s=1.0, final_duration_s=2.0)
+    counters: dict[str, Any] = {
+        "elements": [{"served_frames": 1 if number < at_work else 0} for number in range(16)],
+        "model": {"longest_gap_us": 12.0},
+    }
+    return BiasCase(
+        profile=Profile(plan=plan, frame_size=plan.smallest_frame_size, seed=1, directions=("forward", "reverse")),
+        prediction=predict(plan, model),
+        result=find_throughput(device, goal),
+        counters=counters,
+    )
+
+
+def cases(plan: str, *, one: float = 50_000, many: float = PLATEAU_FPS, ports: float = PLATEAU_FPS, **options: Any) -> list[BiasCase]:
+    pair, everything = make_plan(plan, 1), make_plan(plan)
+    return [case(pair, "type1", one, **options), case(everything, "type1", many, **options), case(pair, "type2", ports, **options)]
+
+
+@PLANS
+@pytest.mark.parametrize(
+    ("many", "ports", "words"),
+    [
+        (400_000, 400_000, "about equal to"),
+        (384_000, 400_000, "about equal to"),
+        (376_000, 400_000, "not equal to"),
+        (200_000, 400_000, "not equal to"),
+        (400_000, 384_000, "about equal to"),
+        (400_000, 376_000, "not equal to"),
+    ],
+)
+def test_many_addresses_and_a_hash_of_ports_are_compared_within_5_percent(plan: str, many: float, ports: float, words: str) -> None:
+    """SEED-70: 4 % either way is about equal, 6 % is not; the ratio of what was found is told."""
+    compared = cases(plan, many=many, ports=ports)
+    sentence = bias_verdict(compared)[-1]
+    assert f"The result is {words} that of the same router when it hashes ports as well" in sentence
+    found = [c.found_fps for c in compared]
+    assert found[1] is not None
+    assert found[2] is not None
+    assert abs(found[1] / found[2] - many / ports) < 0.003
+    assert f"(ratio {found[1] / found[2]:.3f})" in sentence
+    assert bias_document(compared)["verdict"] == bias_verdict(compared)
+    assert sentence in bias_lines(compared)
+
+
+@PLANS
+@pytest.mark.parametrize(("one", "is_biased"), [(50_000, True), (376_000, True), (384_000, False), (400_000, False)])
+def test_one_pair_is_biased_if_it_shows_less_than_many_by_more_than_5_percent(plan: str, one: float, is_biased: bool) -> None:
+    """SEED-70, SEED-71: with the share that it shows."""
+    compared = cases(plan, one=one)
+    pair_fps, many_fps = compared[0].found_fps, compared[1].found_fps
+    assert pair_fps is not None
+    assert many_fps is not None
+    assert abs(pair_fps / many_fps - one / PLATEAU_FPS) < 0.003
+    found = "Biased" if is_biased else "Not biased"
+    assert bias_verdict(compared)[0].startswith(f"{found}: one address pair shows {100 * pair_fps / many_fps:.1f} % of what ")
+
+
+@PLANS
+def test_counters_of_the_router_change_no_number_and_no_finding(plan: str) -> None:
+    """SEED-07: elements at work are told beside the finding, which the trials alone decide."""
+
+    def findings(at_work: int) -> tuple[list[str], list[object]]:
+        compared = cases(plan, at_work=at_work)
+        words = [line.split(":")[0] + ("not equal" if "not equal to" in line else "") for line in bias_verdict(compared)]
+        return words, [(c.found_fps, c.error, c.is_as_predicted) for c in compared]
+
+    assert findings(16) == findings(1)
+
+
+@PLANS
+def test_without_three_numbers_there_is_no_verdict(plan: str) -> None:
+    """A search that never found a load of the router claims nothing."""
+    compared = cases(plan, many=1e9)
+    assert compared[1].found_fps is None
+    (sentence,) = bias_verdict(compared)
+    assert sentence.startswith("No verdict")

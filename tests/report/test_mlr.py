@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of an MLRsearch: every goal with both bounds, and why a result is irregular."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from evenhand.plan import make_plan
+from evenhand.procedure import Profile
+from evenhand.procedure import throughput_document as search_document
+from evenhand.report import goals_table, measured_report, mlr_lines, search_lines, search_tables
+from evenhand.search import MlrGoal, MlrGoals, MlrResult, ThroughputGoal, find_goals, run_search
+from evenhand.series import MeasuredSearch
+from evenhand.trial import SimulatedMeasurer
+
+PROFILE = Profile(
+    plan=make_plan("gateway_v6"), frame_size=84, seed=7, directions=("forward", "reverse"), line_rate_bps=1e10, theoretical_fps=12_019_230
+)
+GOALS = MlrGoals(goals=(MlrGoal(name="NDR"), MlrGoal(name="PDR", loss_ratio=0.005)), max_fps=1e6)
+
+
+def found(goals: MlrGoals = GOALS, **device: float) -> MlrResult:
+    return find_goals(SimulatedMeasurer(**{"limit_fps": 640_000, **device}), goals)  # type: ignore[arg-type]
+
+
+def shown(*renderables: object) -> str:
+    console = Console(file=io.StringIO(), width=400)
+    for renderable in renderables:
+        console.print(renderable)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_each_goal_is_told_with_both_bounds_and_all_its_attributes() -> None:
+    """MLR-11, MLR-02, R2544-23: per direction; a sum is labelled as one."""
+    result = found()
+    lines = "\n".join(mlr_lines(result, PROFILE))
+    table = shown(goals_table(result))
+    for goal in result.goals:
+        assert goal.lower_fps is not None
+        assert goal.upper_fps is not None
+        assert f"{goal.goal.name} (loss ratio" in lines
+        assert (
+            f"{goal.lower_fps:,.0f} fps per direction ({2 * goal.lower_fps:,.0f} fps in both directions together)".split(" (")[0] in lines
+        )
+        assert f"upper bound {goal.upper_fps:,.0f} fps; conditional throughput" in lines
+        assert f"{goal.lower_fps:,.0f}" in table
+        assert f"{goal.upper_fps:,.0f}" in table
+    assert (
+        "exceed ratio 50 %, final trial duration 60 s, duration sum 2 min, initial trial duration 1 s, width 0.5 % of the upper bound"
+        in lines
+    )
+    assert "UDP over IPv6" in lines
+    assert "theoretical limit 12,019,230 fps per direction (10 Gbps)" in lines
+    assert table.count("regular") == 2
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        ({"limit_fps": 2e6}, "at or above the maximum of 1,000,000 fps"),
+        ({"limit_fps": 10}, "below the minimum of 1,000 fps"),
+        ({"tester_ceiling_fps": 300_000}, "tester limit"),
+    ],
+)
+def test_an_irregular_result_says_why(device: dict[str, float], words: str) -> None:
+    """MLR-10."""
+    result = found(**device)
+    table = shown(goals_table(result))
+    assert table.count("irregular") == 2
+    assert words in table
+    assert "irregular (" in mlr_lines(result, PROFILE)[0]
+    if "tester" in words:
+        assert any("says nothing of the DUT" in line for line in mlr_lines(result, PROFILE))
+
+
+def test_what_the_rfc_only_recommends_is_told_as_a_deviation() -> None:
+    """MLR-05, MLR-12."""
+    goals = replace(GOALS, goals=(MlrGoal(name="NDR", width=0.001, final_duration_s=30), MlrGoal(name="PDR", loss_ratio=0.01)))
+    result = found(goals)
+    assert any(line.startswith("Deviation from MLR-12: the width of PDR") for line in mlr_lines(result, PROFILE))
+    assert {"MLR-05", "MLR-12"} <= {d["requirement"] for d in search_document(result, PROFILE)["deviations"]}
+
+
+def test_the_document_is_json_and_holds_every_trial() -> None:
+    result = found()
+    document = json.loads(json.dumps(search_document(result, PROFILE), allow_nan=False))
+    assert [goal["name"] for goal in document["goals"]] == ["NDR", "PDR"]
+    assert len(document["trials"]) == len(result.trials)
+    assert document["throughput_fps_total"] == 2 * document["goals"][0]["lower_fps_per_direction"]
+
+
+def test_one_way_to_show_them_all() -> None:
+    binary = run_search(SimulatedMeasurer(limit_fps=640_000), ThroughputGoal(max_fps=1e6))
+    assert len(search_tables(binary)) == 1
+    assert search_lines(binary, PROFILE)[0].startswith("Throughput: ")
+    assert len(search_tables(found())) == 2
+    assert search_lines(found(), PROFILE)[0].startswith("NDR ")
+
+
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_a_search_that_cannot_be_stored_is_shown(is_ended: bool) -> None:
+    """D11: nobody should lose an hour of trials to a full disk."""
+    result = found()
+    search = MeasuredSearch(name="throughput", kind="throughput", goal=GOALS, trials=list(result.trials), end=result if is_ended else None)
+    text = shown(*measured_report([search]))
+    assert f"Trials: {len(result.trials)} (" in text
+    assert ("Goals, loads per direction" in text) == is_ended
