@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from tools.run_tests import read_doctest
 ENDLESS_S = 600.0
 """A test that takes longer hangs."""
 BUILD_ENDLESS_S = 3600.0
+REMOVALS = 25
 CCACHE_COMPILERS = Path("/usr/lib/ccache")
 PYTEST_NOTHING_RAN = {4, 5}
 """pytest's exit codes for a test that does not exist or was deselected."""
@@ -55,9 +57,15 @@ class Worktree:
         assert self._folder is not None, "only within `with`"
         return self._folder / "tree"
 
+    @property
+    def _temporary(self) -> Path:
+        """For what compilers and tests put down for a moment, and leave there if they are ended. A short name: sockets have 108 octets."""
+        return self.path.parent / "t"
+
     def __enter__(self) -> Worktree:
         self._folder = Path(tempfile.mkdtemp(prefix="evenhand-breaks-"))
         try:
+            self._temporary.mkdir()
             self._git("worktree", "add", "--quiet", "--detach", str(self.path), self._snapshot())
         except BaseException:
             self._remove()
@@ -106,9 +114,9 @@ class Worktree:
         report.unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=line", "-rs", f"--junitxml={report}", *options, *tests]
         try:
-            ended = self._run(command, ENDLESS_S)
+            ended = self._run(command, ENDLESS_S * len(tests))
         except subprocess.TimeoutExpired:
-            return dict.fromkeys(tests, Ran(Ran.ENDLESS, f"{ENDLESS_S:.0f} s"))
+            return dict.fromkeys(tests, Ran(Ran.ENDLESS, f"{ENDLESS_S * len(tests):.0f} s"))
         if ended.returncode in PYTEST_NOTHING_RAN:
             return dict.fromkeys(tests, Ran(Ran.NOT_FOUND, ended.stdout.strip().splitlines()[-1]))
         try:
@@ -158,7 +166,11 @@ class Worktree:
             subprocess.run(
                 ["git", "-C", str(self._root), "worktree", "remove", "--force", str(self.path)], capture_output=True, check=False
             )
-            shutil.rmtree(self._folder, ignore_errors=True)
+            for _ in range(REMOVALS):  # a process that was just killed can still write a last file
+                shutil.rmtree(self._folder, ignore_errors=True)
+                if not self._folder.exists():
+                    break
+                time.sleep(0.2)
             subprocess.run(["git", "-C", str(self._root), "worktree", "prune"], capture_output=True, check=False)
         finally:
             for number, handler in before.items():
@@ -181,6 +193,7 @@ class Worktree:
         own = {name: value for name, value in os.environ.items() if not name.startswith("EVENHAND_")}
         # Python's own bytecode is known by size and second: a break as long as the text before would not be seen.
         own |= {"PYTHONPATH": str(self.path / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+        own["TMPDIR"] = str(self._temporary)
         own |= {"CCACHE_BASEDIR": str(self.path), "CCACHE_NOHASHDIR": "1"}
         if CCACHE_COMPILERS.exists():
             own["PATH"] = f"{CCACHE_COMPILERS}:{own.get('PATH', os.defpath)}"

@@ -119,12 +119,18 @@ def test_where_the_loss_begins_softly_two_losses_point_at_its_begin(knee_fps: fl
 
 
 def test_short_trials_that_a_buffer_deceives_end_after_the_first() -> None:
-    """R2544-20: just above a load that is proven, a short trial that passes is followed by a full-length one."""
+    """R2544-20: just above a load that is proven, a short trial that passes is followed by a longer one, and then by a full-length one."""
     goal = replace(GUIDED, precision=0.001)
     first = run_search(SimulatedMeasurer(limit_fps=634_567, buffer_frames=2048), goal)
     again = run_search(SimulatedMeasurer(limit_fps=634_567, buffer_frames=2048), replace(goal, known_fps=first.throughput_fps))
     assert again.outcome is Outcome.FOUND
-    assert [t.is_full_length for t in again.trials] == [True, False, True]
+    assert [t.result.intended_duration_s for t in again.trials] == [60, 1, pytest.approx(60**0.5)]
+    assert [str(t.result.verdict) for t in again.trials] == ["PASS", "PASS", "FAIL"]
+    deeper = SimulatedMeasurer(limit_fps=634_567, buffer_frames=20_000)
+    assert first.throughput_fps is not None
+    found = run_search(deeper, replace(goal, known_fps=first.throughput_fps))
+    assert [t.result.intended_duration_s for t in found.trials[:4]] == [60, 1, pytest.approx(60**0.5), 60]
+    check_is_proven(deeper, found)
 
 
 def test_a_known_rate_at_or_above_the_maximum_begins_with_the_maximum() -> None:

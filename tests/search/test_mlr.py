@@ -186,6 +186,21 @@ def test_a_device_slower_than_the_tester_is_found_all_the_same() -> None:
     assert all(found.is_regular for found in result.goals)
 
 
+def test_a_goal_that_tolerates_much_is_steered_below_the_testers_limit_too() -> None:
+    """The loss that the package is told of where a load stayed INVALID is above every goal's."""
+    lax = MlrGoal(name="PDR", loss_ratio=0.3)
+    (found,) = search(SimulatedMeasurer(limit_fps=400_000, tester_ceiling_fps=700_000), lax).goals
+    assert found.is_regular
+    assert found.lower_fps == pytest.approx(400_000 / 0.7, rel=0.006)
+
+
+def test_no_trial_is_made_to_warm_up() -> None:
+    """Each trial counts: the maximum fails once, and that is enough."""
+    device = SimulatedMeasurer(limit_fps=640_000)
+    search(device)
+    assert [trial.intended_fps for trial in device.trials].count(MAX_FPS) == 1
+
+
 def test_a_pdr_goal_is_met_where_no_load_is_free_of_loss() -> None:
     """Issue: a seeded loss of one in a million: NDR says that there is no such load, PDR is unaffected."""
     result = search(SimulatedMeasurer(limit_fps=640_000, floor_loss_ratio=1e-6))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, sqrt
 
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bracket import Bracket, whole_load
@@ -61,6 +61,10 @@ class _Search:
     given_up: int = 0
     """Loads in a row that the tester did not keep."""
     guide: Guide | None = None
+    is_middle_length: bool = False
+    """The next trial lasts longer than a short one, and less than a full-length one."""
+    was_middle_length: bool = False
+    """There was one."""
     bracket: Bracket = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,8 +105,10 @@ class _Search:
 
     def _choose_load(self) -> tuple[float, Purpose]:
         bracket = self.bracket
+        self.is_middle_length = self._is_step_above_known and not self.was_middle_length and not self._are_durations_equal
         if self._is_step_above_known:
-            return bracket.lower_fps, Purpose.CONFIRMATION
+            self.was_middle_length = True
+            return bracket.lower_fps, Purpose.SEARCH if self.is_middle_length else Purpose.CONFIRMATION
         guided_fps = None if self.guide is None or bracket.is_narrow else self.guide.next_load(bracket)
         load_fps = bracket.next_load() if guided_fps is None else guided_fps
         if load_fps in bracket.passed:
@@ -114,7 +120,7 @@ class _Search:
     @property
     def _is_step_above_known(self) -> bool:
         """A short trial passed just above the known load, which passed in full length. Where a buffer hides what is lost, more short trials
-        would lead astray."""
+        would lead astray: one between short and full length finds it out in less time, else a full-length one."""
         known_fps, passed = self.goal.known_fps, self.bracket.passed
         is_first_step = known_fps is not None and passed.get(known_fps, False) and len(passed) == 2
         return is_first_step and not self.bracket.is_confirmed
@@ -166,6 +172,8 @@ class _Search:
 
     def _measure(self, load_fps: float, purpose: Purpose, *, attempt: int, is_full_length: bool) -> SearchTrial:
         duration_s = self.goal.final_duration_s if is_full_length else self.goal.duration_s
+        if self.is_middle_length:
+            duration_s = sqrt(self.goal.duration_s * self.goal.final_duration_s)
         remaining_trials, remaining_s = self._estimate()
         self._tell(
             TrialStarted(
