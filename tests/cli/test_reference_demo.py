@@ -17,6 +17,7 @@ import pytest
 from evenhand.errors import HostError
 from evenhand.programs import ENGINE, ROUTER, find_program
 from evenhand.series import read_run
+from tests.cli.test_json_documents import validate
 
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
 EVENHAND = [sys.executable, "-m", "evenhand"]
@@ -41,6 +42,7 @@ def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=GUARD_S, check=False)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
+    validate(document)
     one, many, ports = document["searches"]
     assert [s["hash_type"] for s in (one, many, ports)] == ["type1", "type1", "type2"]
     assert one["hosts"]["left"] == ports["hosts"]["left"] == 1

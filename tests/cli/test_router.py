@@ -18,6 +18,7 @@ from evenhand.cli.main import main
 from evenhand.errors import HostError
 from evenhand.programs import ENGINE, ROUTER, find_program
 from evenhand.reference.testbed_file import written_testbed
+from tests.cli.test_json_documents import validate
 
 EVENHAND = [sys.executable, "-m", "evenhand"]
 CONTRACT = Path(__file__).parents[2] / "contract"
@@ -131,6 +132,7 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
     assert refused.returncode == 2
     assert "set up for gateway-v4, not for gateway-v6" in refused.stderr
     counters = json.loads(printed)
+    validate(counters)
     assert counters["left"]["received_frames"] >= 5_000
     assert len(counters["elements"]) == 4
     assert list(tmp_path.iterdir()) == []
