@@ -18,7 +18,17 @@ Play = Callable[[str], Path]
 SEARCH = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--waits", "short")
 TRIAL = ("--rate", "1kfps", "--duration", "1s", "--waits", "short")
 CHECK = ("--watch", "0", "--maximum-rate", "1Mfps")
-VERBS: dict[str, tuple[str, ...]] = {"throughput": SEARCH, "trial": TRIAL, "learn": (), "check": CHECK}
+LOSS = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short")
+DELAY = ("--rate", "1kfps", "--duration", "1s", "--repetitions", "1", "--waits", "short")
+VERBS: dict[str, tuple[str, ...]] = {
+    "throughput": SEARCH,
+    "loss": LOSS,
+    "latency": (*DELAY, "--from", "0s"),
+    "pdv": DELAY,
+    "trial": TRIAL,
+    "learn": (),
+    "check": CHECK,
+}
 """Every verb that sends to a DUT by an address plan, with options that are none of the plan."""
 EVERY_VERB = pytest.mark.parametrize("verb", VERBS)
 
