@@ -136,7 +136,8 @@ WorkerThread::WorkerThread(unsigned cpu) {
     CPU_SET(cpu, &set);
     become_urgent();
     if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0 || rte_thread_register() != 0) {
-        throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "workers", "Use CPUs that are online and in the cpuset of this process; evenhand check shows them."};
+        throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "workers",
+                    "Use CPUs that are online and in the cpuset of this process; evenhand check shows them."};
     }
 }
 

@@ -390,8 +390,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     if (pace::is_steered_clock_right()) result.steered_clock_error_ppm = (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;
     for (const auto direction : request.directions) {
         const auto& tracks = delays[static_cast<std::size_t>(direction)];
-        auto& d = result.directions.emplace_back(
-            sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time, rate));
+        auto& d = result.directions.emplace_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time, rate));
         d.away_frames = host.frames_while_away(request.rate_fps, time.start, time.send_deadline, rate);
     }
     tally::judge(result);

@@ -90,7 +90,7 @@ struct DirectionResult {
     double max_poll_gap_us = 0;
     std::uint64_t gap_frames = 0;  // frames that may have overrun the ring in long poll gaps
     std::uint64_t ring_frames = 0;
-    LatencyHistogram latency;       // ticks
+    LatencyHistogram latency;  // ticks
     std::shared_ptr<const DelayResult> delays;
     std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts
     std::vector<std::uint64_t> lost_by_tenth;
