@@ -68,6 +68,13 @@ struct Waits {
     double restabilize_s = 5;
 };
 
+/// Delays beyond the histogram over all frames. Of the frames that are due from `from_s` on `tagged_frames`, evenly spread, are listed.
+struct DelayRequest {
+    double from_s = 0;
+    std::uint64_t tagged_frames = 0;
+    bool has_variation = false;
+};
+
 struct TrialRequest {
     std::uint16_t trial = 1;
     double rate_fps = 0;
@@ -75,13 +82,7 @@ struct TrialRequest {
     std::vector<plan::Direction> directions{plan::Direction::forward, plan::Direction::reverse};
     Waits waits;
     tally::Limits limits;
-    /// Delays beyond the histogram over all frames. Of the frames that are due from `from_s` on `tagged_frames`, evenly spread, are listed.
-    struct Delays {
-        double from_s = 0;
-        std::uint64_t tagged_frames = 0;
-        bool has_variation = false;
-    };
-    std::optional<Delays> delays;
+    std::optional<DelayRequest> delays;
     bool has_overdue_after = false;  // else it follows from the rate: tally::usual_overdue_after_us()
 };
 

@@ -77,6 +77,7 @@ TEST_CASE("receivers that note at the same time give each pair once") {
     std::array<std::atomic<std::size_t>, 2> at{};
     {
         std::vector<std::jthread> receivers;
+        receivers.reserve(2);
         for (std::size_t r = 0; r < 2; ++r) {
             receivers.emplace_back([&, r] {
                 for (std::size_t i = r; i < traffic.order.size(); i += 2) {

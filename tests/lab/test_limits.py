@@ -62,7 +62,7 @@ def test_what_is_raised_is_told_with_the_values_before_and_now(kernel: Path, cap
         {"name": "net.ipv4.neigh.default.gc_thresh3", "before": 1_024, "now": 2_024},
     ]
     assert main(["lab", "status", "linux", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"lab": "linux", "is_up": False, "changed_outside": expected}
+    assert json.loads(capsys.readouterr().out) == {"command": "lab", "lab": "linux", "is_up": False, "changed_outside": expected}
     assert main(["lab", "status", "linux"]) == 0
     assert "  net.ipv4.neigh.default.gc_thresh3  before 1,024, now 2,024\n" in capsys.readouterr().out
     limits.give_back("one")
