@@ -206,7 +206,6 @@ void DpdkPort::start() {
         receive_ring_frames_ = std::min<unsigned>(receive_descriptors, least_plausible_ring_frames);
         receive_ring_source_ = "assumed";
     }
-    link_was_up_ = is_link_up();
 }
 
 /// Solicitations come to 256 multicast groups, and the tester's MAC may be another than the port's. Software ports have no such mode, and
@@ -276,7 +275,7 @@ void DpdkPort::start_device() const {
         refuse(options_, result, "the device cannot be started", driver_ == "net_memif" ? "Start the other end of the memif first." : "DPDK's own words are on stderr.");
 }
 
-void DpdkPort::wait_for_link() const {
+void DpdkPort::wait_for_link() {
     const Deadline deadline{options_.link_timeout_s};
     for (int tries = 1; !is_link_up(); ++tries) {
         if (deadline.has_passed()) {
@@ -290,6 +289,7 @@ void DpdkPort::wait_for_link() const {
             start_device();
         }
     }
+    link_was_up_ = true;  // that it came up is no change in the first trial
 }
 
 plan::MacAddress DpdkPort::mac() const {

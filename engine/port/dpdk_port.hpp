@@ -53,7 +53,7 @@ class DpdkPort {
     [[nodiscard]] plan::MacAddress mac() const;
     [[nodiscard]] bool is_link_up() const;
     /// Wait for the link, at most `link_timeout_s`; the other end may be opened in the meantime. Throws Fault{no_device}.
-    void wait_for_link() const;
+    void wait_for_link();
     /// Of the medium; nothing for software ports, whose figure would mean nothing.
     [[nodiscard]] std::optional<double> line_rate_bps() const;
     /// Frames that the receive ring holds: how long the receiver may look away. 2^30 if the device waits for its reader.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from captures import sent_frames, without_time
-from wire_session import NOBODY, QUIET_FPS, cpus, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
+from wire_session import FAST_WAITS, NOBODY, QUIET_FPS, cpus, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
 
 from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
@@ -229,6 +229,15 @@ def test_a_cpu_that_the_kernel_keeps_its_own_work_off_is_the_testers(tmp_path: P
     with engine(["taskset", "-c", str(kept), find_engine()]) as session:
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
         assert run_trial(session, duration_s=0.2)["directions"]["forward"]["received_frames"] > 0
+
+
+def test_a_link_that_came_up_before_the_first_trial_has_not_changed_in_it(tmp_path: Path) -> None:
+    """The left end of a cable has its link only when the right one is open. Without waits nobody has looked at it since."""
+    with engine() as session:
+        open_ports(session, gateway_v4(), *memif_cable(tmp_path))
+        document = run_trial(session, duration_s=0.2, waits=dict.fromkeys(FAST_WAITS, 0))
+    assert [document["ports"][side]["after"]["link_changes"] for side in ("left", "right")] == [0, 0]
+    assert "link" not in {reason["code"] for reason in document["reasons"]}
 
 
 def test_stop_ends_a_trial_early(tmp_path: Path) -> None:
