@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tester that is disturbed on purpose never makes the DUT look lossy. `make prove` runs it; the exit code is 1 if a trial is FAIL.
 
-The DUT is testpmd on CPU 0, which forwards all that it gets as long as it can. The tester is on CPU 1, where something else takes its time:
-a busy loop, or stalls of 20 to 150 ms (root only). Its receive ring holds 256 or 2,048 frames, so what comes meanwhile is lost in the ring,
-or dropped by the forwarder for want of room: by the tester's fault, whatever it looks like. Such a trial is INVALID and says why, or PASS if
-nothing was lost.
+The DUT is testpmd on CPU 0, which forwards all that it gets as long as it can. The tester is on CPU 1, where something else takes its
+time: a busy loop, or stalls of 20 to 150 ms (root only). Its receive ring holds 256 or 2,048 frames, so what comes meanwhile is lost
+in the ring, or dropped by the forwarder for want of room: by the tester's fault, whatever it looks like. Such a trial is INVALID and
+says why, or PASS if nothing was lost.
 """
 
 from __future__ import annotations
