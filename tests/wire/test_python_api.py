@@ -63,7 +63,9 @@ def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -
 def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:
     """R2544-21, IPv4 and IPv6: the router's limit is set, so the truth is known."""
     events: list[evenhand.ProcedureEvent] = []
-    goal = evenhand.ThroughputGoal(max_fps=40_000, precision=0.05, duration_s=1, final_duration_s=1, loss_verifications=2, patience=30)
+    goal = evenhand.ThroughputGoal(
+        max_fps=40_000, precision=0.05, duration_s=1, final_duration_s=1, loss_verifications=2, invalid_retries=30, patience=60
+    )  # fmt: skip
     with evenhand.open_testbed(testbed, on_event=events.append) as opened:
         found = opened.throughput(plan=testbed.stem, goal=goal, waits=QUICK, limits=PATIENT)
     assert found.outcome == "found", [str(trial.result.reasons) for trial in found.search.trials]
@@ -80,7 +82,7 @@ def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> Non
     """R2544-26, R2544-27, IPv4 and IPv6: above the set limit what does not fit is lost, below it nothing; every trial is stored."""
     run = tmp_path / "loss.evenhand"
     with evenhand.open_testbed(testbed, run=run) as opened:
-        goal = evenhand.LossGoal(max_fps=2 * LIMIT_FPS, step=0.1, duration_s=1.0, invalid_retries=10, patience=30)
+        goal = evenhand.LossGoal(max_fps=2 * LIMIT_FPS, step=0.1, duration_s=1.0, invalid_retries=30, patience=60)
         found = opened.loss(plan=testbed.stem, goal=goal, waits=QUICK, limits=PATIENT)
     measured = {round(point.share, 3): point.loss_ratio for point in found.points}
     for share, loss_ratio in measured.items():
@@ -103,7 +105,7 @@ def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
             for test, figure in ((evenhand.DelayTest.LATENCY, "typical"), (evenhand.DelayTest.PDV, "ipdv_median")):
                 goal = evenhand.DelayGoal(
                     test=test, rate_fps=LIMIT_FPS, duration_s=1.0, from_s=0.5, repetitions=3, has_variation=test is evenhand.DelayTest.PDV,
-                    invalid_retries=10, patience=30,
+                    invalid_retries=30, patience=60,
                 )  # fmt: skip
                 found = opened.delay(goal=goal, plan=plan, waits=QUICK, limits=PATIENT)
                 assert found.outcome == "measured"

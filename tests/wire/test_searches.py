@@ -42,7 +42,8 @@ ring_frames = 2048
 offered_tolerance = "0.1%"
 overdue_after = "5ms"
 overdue_tolerance = "2%"
-invalid_retries = 6
+invalid_retries = 30
+patience = 60
 """
 
 
