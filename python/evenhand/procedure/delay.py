@@ -11,14 +11,15 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.plan import Direction
-from evenhand.procedure.events import Began, Measured, OnEvent, ignore
+from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.statistics import Statistics, percentile
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Measurer, TrialResult, Verdict
-from evenhand.units import format_count, format_duration, format_rate
+from evenhand.units import format_count, format_duration
 
 REPETITIONS = 20
 """R8219-10, R8219-12, R2544-24."""
@@ -338,8 +339,14 @@ class _Repeat:
     on_event: OnEvent
     record: SearchRecord
     overhead_s: float
-    number: int = 0
     repetitions: list[tuple[TrialResult, ...]] = field(default_factory=list)
+    attempts: Attempts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.attempts = Attempts(
+            measurer=self.measurer, on_event=self.on_event, record=self.record, purpose=str(self.goal.test), overhead_s=self.overhead_s,
+            invalid_retries=self.goal.invalid_retries, patience=self.goal.patience,
+        )  # fmt: skip
 
     def run(self) -> tuple[tuple[TrialResult, ...], ...]:
         for repetition in range(1, self.goal.repetitions + 1):
@@ -353,25 +360,7 @@ class _Repeat:
     def _measure(self, repetition: int) -> Iterator[TrialResult]:
         """Trials of one repetition: the last one is valid, or the goal allows no more of them."""
         goal = self.goal
-        invalid, not_offered = 0, 0
-        while True:
-            self.number += 1
-            attempt = f", attempt {invalid + 1}" if invalid else ""
-            what = f"repetition {repetition} of {goal.repetitions}"
-            load = f"{format_rate(goal.rate_fps)} per direction for {format_duration(goal.length_s)}"
-            left = goal.repetitions - repetition + 1
-            self.on_event(Began(what=f"{what}: {load}{attempt}", remaining_s=left * (goal.length_s + self.overhead_s)))
-            result = self.measurer.measure(goal.length_s, goal.rate_fps)
-            self.record.add_result(
-                result,
-                number=self.number,
-                purpose=str(goal.test),
-                attempt=invalid + 1,
-                is_full_length=goal.length_s >= _DURATION_S[goal.test],
-            )
-            self.on_event(Measured(what=what, result=result))
-            yield result
-            invalid += 1
-            not_offered += not result.was_spoiled_by_a_moment
-            if result.is_valid or result.was_stopped or not_offered > goal.invalid_retries or invalid > goal.patience:
-                return
+        return self.attempts.measure(
+            what=f"repetition {repetition} of {goal.repetitions}", rate_fps=goal.rate_fps, duration_s=goal.length_s,
+            left=goal.repetitions - repetition + 1, is_full_length=goal.length_s >= _DURATION_S[goal.test],
+        )  # fmt: skip

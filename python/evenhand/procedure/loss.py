@@ -10,13 +10,14 @@ from enum import StrEnum
 from typing import Any
 
 from evenhand.errors import RequestError
-from evenhand.procedure.events import Began, Measured, OnEvent, ignore
+from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
 from evenhand.trial import Deviation, Measurer, TrialResult, Verdict
-from evenhand.units import format_duration, format_rate, format_ratio
+from evenhand.units import format_ratio
 
 LARGEST_STEP = 0.1
 """R2544-27: "at most 10 percent of the maximum rate"; finer is allowed."""
@@ -201,8 +202,14 @@ class _Series:
     on_event: OnEvent
     record: SearchRecord
     overhead_s: float
-    number: int = 0
     points: list[LossPoint] = field(default_factory=list)
+    attempts: Attempts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.attempts = Attempts(
+            measurer=self.measurer, on_event=self.on_event, record=self.record, purpose="loss", overhead_s=self.overhead_s,
+            invalid_retries=self.goal.invalid_retries, patience=self.goal.patience,
+        )  # fmt: skip
 
     def run(self) -> tuple[tuple[LossPoint, ...], LossOutcome]:
         lossless = 0
@@ -219,27 +226,10 @@ class _Series:
 
     def _measure(self, share: float) -> Iterator[TrialResult]:
         """Trials at one load: the last one is valid, or the goal allows no more of them."""
-        rate_fps, duration_s = self.goal.max_fps * share, self.goal.duration_s
-        invalid, not_offered = 0, 0
-        while True:
-            self.number += 1
-            attempt = f", attempt {invalid + 1}" if invalid else ""
-            loads_left = len(self.goal.shares) - len(self.points)
-            what = f"{format_ratio(share)} of the maximum"
-            self.on_event(
-                Began(
-                    what=f"trial {self.number}: {what}, {format_rate(rate_fps)} per direction for {format_duration(duration_s)}{attempt}",
-                    remaining_s=loads_left * (duration_s + self.overhead_s),
-                )
-            )
-            result = self.measurer.measure(duration_s, rate_fps)
-            self.record.add_result(result, number=self.number, purpose="loss", attempt=invalid + 1, is_full_length=_is_full_length(result))
-            self.on_event(Measured(what=what, result=result))
-            yield result
-            invalid += 1
-            not_offered += not result.was_spoiled_by_a_moment
-            if result.is_valid or result.was_stopped or not_offered > self.goal.invalid_retries or invalid > self.goal.patience:
-                return
+        return self.attempts.measure(
+            what=f"{format_ratio(share)} of the maximum", rate_fps=self.goal.max_fps * share, duration_s=self.goal.duration_s,
+            left=len(self.goal.shares) - len(self.points), is_full_length=self.goal.duration_s >= FULL_LENGTH_S,
+        )  # fmt: skip
 
 
 def _is_full_length(trial: TrialResult) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 8, search: pure functions over a `Measurer`."""
 
+from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.ceiling import TesterCeiling, find_tester_ceiling
 from evenhand.search.choice import Goal, SearchResult, run_search
 from evenhand.search.classification import Bounds, LoadClass, Observation, classify, conditional_loss_ratio, relevant_bounds
@@ -31,6 +32,7 @@ __all__ = [
     "Bounds",
     "Goal",
     "GoalResult",
+    "InvalidAttempts",
     "LoadClass",
     "MlrGoal",
     "MlrGoals",

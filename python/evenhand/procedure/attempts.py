@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: one trial that counts, after INVALID ones perhaps, for procedures that are no search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evenhand.procedure.events import Began, Measured, OnEvent
+from evenhand.procedure.record import SearchRecord
+from evenhand.search import InvalidAttempts
+from evenhand.trial import Measurer, TrialResult
+from evenhand.units import format_duration, format_rate
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempts:
+    """Makes trials of one purpose; each is told and kept before the next begins (D11)."""
+
+    measurer: Measurer
+    on_event: OnEvent
+    record: SearchRecord
+    purpose: str
+    overhead_s: float
+    """Time that a trial takes besides sending; for the estimate of the time left only."""
+    invalid_retries: int
+    patience: int
+    number: int = 0
+    """Of the last trial."""
+
+    def measure(self, *, what: str, rate_fps: float, duration_s: float, left: int, is_full_length: bool) -> Iterator[TrialResult]:
+        """Trials at one load: the last one is valid, or was stopped, or there may be no more of them (R2544-39).
+
+        Args:
+            what: Is measured, for people.
+            left: So many loads or repetitions are to come, this one included.
+        """
+        invalid = InvalidAttempts(invalid_retries=self.invalid_retries, patience=self.patience)
+        while True:
+            self.number += 1
+            again = f", attempt {invalid.count + 1}" if invalid.count else ""
+            load = f"{format_rate(rate_fps)} per direction for {format_duration(duration_s)}"
+            remaining_s = left * (duration_s + self.overhead_s)
+            self.on_event(Began(what=f"trial {self.number}: {what}, {load}{again}", remaining_s=remaining_s))
+            result = self.measurer.measure(duration_s, rate_fps)
+            self.record.add_result(
+                result, number=self.number, purpose=self.purpose, attempt=invalid.count + 1, is_full_length=is_full_length
+            )
+            self.on_event(Measured(what=what, result=result))
+            yield result
+            if result.is_valid or result.was_stopped:
+                return
+            invalid.note(result)
+            if invalid.are_exhausted:
+                return
