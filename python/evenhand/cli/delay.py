@@ -29,6 +29,7 @@ from evenhand.cli.common import (
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
 from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.single_pair import devices_of
 from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, Direction
@@ -204,11 +205,11 @@ def read_throughput(path: Path, setup: Setup, plan: AddressPlan, *, frame_size: 
     Raises:
         RequestError, HostError: It cannot be read, or has no such search.
     """
-    wanted = (_devices(without_folders(setup.to_document())), plan.to_contract(), frame_size, sorted(directions))
+    wanted = (devices_of(without_folders(setup.to_document())), plan.to_contract(), frame_size, sorted(directions))
     outcomes = [str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)]
     found: StoredSearch | None = None
     for search in read_run(path).searches:
-        conditions = (_devices(search.setup), search.plan, search.frame_size, sorted(search.setup.get("directions", [])))
+        conditions = (devices_of(search.setup), search.plan, search.frame_size, sorted(search.setup.get("directions", [])))
         if search.kind == "throughput" and search.result is not None and search.outcome in outcomes and conditions == wanted:
             found = search
     if found is None or found.result is None:
@@ -223,7 +224,3 @@ def read_throughput(path: Path, setup: Setup, plan: AddressPlan, *, frame_size: 
             next_step="Name a run without --loss-ratio, or give the load with --rate.",
         )  # fmt: skip
     return throughput_fps
-
-
-def _devices(setup: dict[str, Any]) -> list[str]:
-    return [setup["testbed"][side]["device"] for side in ("left", "right")]

@@ -71,7 +71,7 @@ def read_single_pair(
             next_step="Use --single-pair-first, or make one with --hosts 1 (and --networks 1 where the plan has networks).",
         )
     wanted = {
-        "ports": _devices(without_folders(setup.to_document())),
+        "ports": devices_of(without_folders(setup.to_document())),
         "plan": plan.title,
         "frame size": frame_size,
         "directions": sorted(directions),
@@ -105,7 +105,7 @@ def _is_result_with_one_pair(search: StoredSearch) -> bool:
 
 def _compared(search: StoredSearch) -> dict[str, Any]:
     return {
-        "ports": _devices(search.setup),
+        "ports": devices_of(search.setup),
         "plan": plan_title(search.plan["name"]),
         "frame size": search.frame_size,
         "directions": sorted(search.setup["directions"]),
@@ -113,7 +113,8 @@ def _compared(search: StoredSearch) -> dict[str, Any]:
     }
 
 
-def _devices(setup: dict[str, Any]) -> list[str]:
+def devices_of(setup: dict[str, Any]) -> list[str]:
+    """Of a stored set-up: by its two ports a testbed is known again."""
     return [setup["testbed"][side]["device"] for side in ("left", "right")]
 
 
