@@ -6,7 +6,11 @@ from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.procedure import (
     UP_TO_LINE_RATE,
+    BackToBack,
+    BackToBackGoal,
+    BackToBackTable,
     Began,
+    BurstSearch,
     Conditions,
     DelayGoal,
     DelayResult,
@@ -40,7 +44,11 @@ __all__ = [
     "SHORT_WAITS",
     "UP_TO_LINE_RATE",
     "AddressPlan",
+    "BackToBack",
+    "BackToBackGoal",
+    "BackToBackTable",
     "Began",
+    "BurstSearch",
     "Conditions",
     "DelayGoal",
     "DelayResult",

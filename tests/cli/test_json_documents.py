@@ -21,6 +21,23 @@ Play = Callable[[str], Path]
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "result.schema.json").read_text())
 QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short", "--no-run")
 LINES: dict[str, tuple[str, ...]] = {
+    "back-to-back": (
+        "back-to-back",
+        "TESTBED",
+        "--rate",
+        "1Mfps",
+        "--duration",
+        "1s",
+        "--final-duration",
+        "1s",
+        "--max-burst",
+        "10ms",
+        "--repetitions",
+        "2",
+        "--waits",
+        "short",
+        "--no-run",
+    ),
     "check": ("check", "--watch", "0"),
     "dut setup": ("dut", "setup", "gateway-v4", "--os", "linux", "--left", "eth1", "--right", "eth2"),
     "lab": ("lab", "status", "linux"),

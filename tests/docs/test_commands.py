@@ -22,6 +22,7 @@ CHECKS_OF_THE_HOST = ("evenhand check",)
 NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",
     "evenhand throughput testbed.toml": "needs the reader's own DUT",
+    "evenhand back-to-back testbed.toml": "needs the reader's own DUT",
     "evenhand latency testbed.toml": "needs the reader's own DUT",
     "evenhand loss testbed.toml": "needs the reader's own DUT",
     "evenhand pdv testbed.toml": "needs the reader's own DUT",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a tester; shows nothing."""
 
+from evenhand.procedure.back_to_back import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch, measure_back_to_back
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
@@ -32,7 +33,11 @@ __all__ = [
     "RESULTS_OF_THE_DUT",
     "RFC_FRAME_SIZES",
     "UP_TO_LINE_RATE",
+    "BackToBack",
+    "BackToBackGoal",
+    "BackToBackTable",
     "Began",
+    "BurstSearch",
     "CeilingEntry",
     "CeilingGoal",
     "Conditions",
@@ -78,6 +83,7 @@ __all__ = [
     "make_lab_setup",
     "make_looped_setup",
     "make_reference_setup",
+    "measure_back_to_back",
     "measure_ceiling",
     "measure_delay",
     "measure_loss",

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from evenhand.plan import AddressPlan, Direction, HostMacs, make_plan
-from evenhand.procedure import loss
+from evenhand.procedure import back_to_back, loss
+from evenhand.procedure.back_to_back import BackToBackGoal, BackToBackTable, measure_back_to_back
 from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frame_size
@@ -166,6 +168,38 @@ class OpenTestbed:
             if rows[-1].repetitions[-1].outcome is LossOutcome.STOPPED:
                 break
         return LossTable(rows=tuple(rows))
+
+    def back_to_back(
+        self,
+        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        *,
+        goal: BackToBackGoal | None = None,
+        throughputs: Mapping[int, tuple[float, str]] | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> BackToBackTable:
+        """The longest burst after idle without loss, by frame size, many times over, and the buffer time that it implies (RFC 9004).
+
+        Args:
+            frame_sizes: In this order; `frame_size` of the conditions has no say here.
+            goal: How long bursts may be, how exact and how often. Default: up to 2 s at the line rate, to one frame, 50 times.
+            throughputs: By frame size, fps per direction that were measured before under the same conditions, and where. The others are
+                measured first (R9004-01).
+        """
+        plan, sizes = self._sizes(frame_sizes, conditions)
+        chosen = goal or BackToBackGoal(**retries_of(self.setup.testbed.limits))
+        rows = []
+        for size in sizes:
+            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            wish = chosen
+            if throughputs is not None and size in throughputs:
+                throughput_fps, source = throughputs[size]
+                wish = replace(chosen, throughput_fps=throughput_fps, throughput_source=source)
+            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            with self.tester(check=partial(back_to_back.with_rate, wish), **of_size) as tester:
+                rows.append(measure_back_to_back(tester, wish, on_event=self.on_event, recorder=self.recorder))
+            if rows[-1].outcome == "stopped":
+                break
+        return BackToBackTable(rows=tuple(rows))
 
     def _sizes(self, frame_sizes: Sequence[int], conditions: Conditions) -> tuple[AddressPlan, tuple[int, ...]]:
         """All of them are checked before the first is measured."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 10, report: tables and documents of results; never runs anything."""
 
+from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
 from evenhand.report.delay import delay_lines, delay_table
 from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.loss import loss_lines, loss_table
@@ -32,6 +33,8 @@ __all__ = [
     "VERDICT_STYLES",
     "ProofJudgement",
     "SuiteEntry",
+    "back_to_back_lines",
+    "back_to_back_table",
     "contrast_lines",
     "contrast_table",
     "delay_lines",

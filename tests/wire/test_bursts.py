@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bursts through the reference router: a queue of known depth, served at a known rate, gives the burst that it just holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import evenhand
+from evenhand.cli.router import testbed_text as text_for
+from evenhand.errors import HostError
+from evenhand.plan import Direction, make_plan
+from evenhand.predict import DeviceModel
+from evenhand.programs import ROUTER, find_program
+from evenhand.reference import ReferenceDut, reference_router
+from evenhand.series import read_run
+
+pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+SERVICE_FPS = 20_000.0
+QUEUE_FRAMES = 1024
+RATE_FPS = 60_000.0
+LONGEST = QUEUE_FRAMES / (1 - SERVICE_FPS / RATE_FPS)
+"""Frames that have come when the queue is full: one is served for three that come."""
+QUICK = evenhand.Waits(after_routing_s=0.0, after_learning_s=0.02, residual_s=0.1, restabilize_s=0.02)
+LIMITS = evenhand.Limits(overdue_after_us=2_000, overdue_tolerance=0.05)
+"""A frame that is 2 ms late finds 40 frames less in the queue."""
+ONE_WAY: tuple[Direction, ...] = ("forward",)
+
+
+@contextmanager
+def router(name: str, folder: Path) -> Iterator[Path]:
+    """A testbed file for a router with one element; its queue is empty again long before the next trial."""
+    try:
+        find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+    model = DeviceModel(elements=1, rate_fps=SERVICE_FPS, queue_frames=QUEUE_FRAMES)
+    with reference_router(make_plan(name), ReferenceDut(model=model)) as running:
+        path = folder / f"{name}.toml"
+        path.write_text(text_for(running))
+        yield path
+
+
+@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
+def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(name: str, tmp_path: Path) -> None:
+    """R9004-01, R9004-03, R9004-05, R9004-08, R9004-09, IPv4 and IPv6: what a stall of this host makes of a burst costs some frames."""
+    run = tmp_path / "bursts.evenhand"
+    goal = evenhand.BackToBackGoal(
+        rate_fps=RATE_FPS, max_burst_s=0.05, step_frames=32, repetitions=2, throughput_fps=SERVICE_FPS, actual_fps=SERVICE_FPS,
+        loss_verifications=1, invalid_retries=30, patience=60,
+    )  # fmt: skip
+    with router(name, tmp_path) as path, evenhand.open_testbed(path, run=run) as opened:
+        (row,) = opened.back_to_back([84], goal=goal, plan=name, directions=ONE_WAY, waits=QUICK, limits=LIMITS).rows
+    assert row.outcome == "measured", [str(trial.reasons) for trial in row.trials]
+    assert len(row.values) == 2
+    for value in row.values:
+        assert LONGEST * 0.9 < value < LONGEST * 1.1
+    assert row.corrected_buffer_s == pytest.approx(QUEUE_FRAMES / RATE_FPS, rel=0.1)
+    assert row.actual_buffer_s == pytest.approx(QUEUE_FRAMES / SERVICE_FPS, rel=0.1)
+    bursts = [trial for trial in row.trials if trial.is_valid]
+    assert all(trial.directions["forward"].offered_frames == trial.raw["burst"]["frames"] for trial in bursts)
+    stored = read_run(run).searches
+    assert [(search.kind, search.outcome) for search in stored] == [("back-to-back", "found")] * 2
+    assert [len(search.trials) for search in stored] == [len(search.trials) for search in row.repetitions]
