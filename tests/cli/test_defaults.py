@@ -29,6 +29,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "latency": (*DELAY, "--from", "0s"),
     "pdv": DELAY,
     "back-to-back": BURSTS,
+    "recovery": ("--throughput", "640kfps", "--duration", "1s", "--observe", "1s", "--repetitions", "1", "--waits", "short"),
     "trial": TRIAL,
     "learn": (),
     "check": CHECK,

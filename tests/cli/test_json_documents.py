@@ -49,6 +49,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "plan prove": ("plan", "prove", "gateway-v4", "--frames", "1M"),
     "plan show": ("plan", "show", "nets-v6-gateway"),
     "predict": ("predict", "gateway-v4", "--rate", "1Mfps"),
+    "recovery": ("recovery", "TESTBED", "--throughput", "640kfps", "--duration", "1s", "--observe", "1s", "--repetitions", "2", "--no-run"),
     "throughput": ("throughput", "TESTBED", *QUICK, "--final-duration", "1s"),
     "trial": ("trial", "TESTBED", "--rate", "1kfps", "--duration", "1s", "--waits", "short"),
 }

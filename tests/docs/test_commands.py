@@ -26,6 +26,7 @@ NOT_RUN = {
     "evenhand latency testbed.toml": "needs the reader's own DUT",
     "evenhand loss testbed.toml": "needs the reader's own DUT",
     "evenhand pdv testbed.toml": "needs the reader's own DUT",
+    "evenhand recovery testbed.toml": "needs the reader's own DUT",
     "evenhand trial testbed.toml": "needs the reader's own DUT",
     "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py walks that walk",
     "evenhand learn testbed.toml": "needs the reader's own DUT",

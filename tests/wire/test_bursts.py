@@ -16,18 +16,21 @@ from evenhand.errors import HostError
 from evenhand.plan import Direction, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.programs import ROUTER, find_program
-from evenhand.reference import ReferenceDut, reference_router
+from evenhand.reference import Defects, ReferenceDut, reference_router
 from evenhand.series import read_run
 
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
 SERVICE_FPS = 20_000.0
 QUEUE_FRAMES = 1024
 RATE_FPS = 60_000.0
+QUIET_FPS = 20_000.0
 LONGEST = QUEUE_FRAMES / (1 - SERVICE_FPS / RATE_FPS)
 """Frames that have come when the queue is full: one is served for three that come."""
 QUICK = evenhand.Waits(after_routing_s=0.0, after_learning_s=0.02, residual_s=0.1, restabilize_s=0.02)
 LIMITS = evenhand.Limits(overdue_after_us=2_000, overdue_tolerance=0.05)
 """A frame that is 2 ms late finds 40 frames less in the queue."""
+PATIENT = evenhand.Limits(overdue_after_us=5_000, overdue_tolerance=0.5, offered_tolerance=0.02)
+"""A tester that is late is not what recovery is about."""
 ONE_WAY: tuple[Direction, ...] = ("forward",)
 
 
@@ -50,7 +53,7 @@ def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(name: str, t
     """R9004-01, R9004-03, R9004-05, R9004-08, R9004-09, IPv4 and IPv6: what a stall of this host makes of a burst costs some frames."""
     run = tmp_path / "bursts.evenhand"
     goal = evenhand.BackToBackGoal(
-        rate_fps=RATE_FPS, max_burst_s=0.05, step_frames=32, repetitions=2, throughput_fps=SERVICE_FPS, actual_fps=SERVICE_FPS,
+        rate_fps=RATE_FPS, max_burst_s=0.05, step_frames=64, repetitions=2, throughput_fps=SERVICE_FPS, actual_fps=SERVICE_FPS,
         loss_verifications=1, invalid_retries=30, patience=60,
     )  # fmt: skip
     with router(name, tmp_path) as path, evenhand.open_testbed(path, run=run) as opened:
@@ -66,3 +69,40 @@ def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(name: str, t
     stored = read_run(run).searches
     assert [(search.kind, search.outcome) for search in stored] == [("back-to-back", "found")] * 2
     assert [len(search.trials) for search in stored] == [len(search.trials) for search in row.repetitions]
+
+
+def recovery_goal(throughput_fps: float) -> evenhand.RecoveryGoal:
+    return evenhand.RecoveryGoal(
+        throughput_fps=throughput_fps, duration_s=1.0, observe_s=0.5, repetitions=1, invalid_retries=30, patience=60
+    )
+
+
+@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
+def test_a_full_queue_has_recovered_at_once_and_one_that_is_still_overloaded_has_not(name: str, tmp_path: Path) -> None:
+    """R2544-29, IPv4 and IPv6: the queue is full at the fall of the load, and takes every frame of less than it is served at."""
+    with router(name, tmp_path) as path, evenhand.open_testbed(path) as opened:
+        found = opened.recovery(goal=recovery_goal(1.5 * SERVICE_FPS), plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT)
+        endless = opened.recovery(goal=recovery_goal(3 * SERVICE_FPS), plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT)
+    assert found.outcome == endless.outcome == "measured"
+    assert found.lost_frames("forward") > 0
+    assert found.values("forward") == pytest.approx((0.0,), abs=0.1)
+    assert endless.still_losing("forward") == 1
+    assert endless.values("forward")[0] > 0.45
+
+
+@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
+def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path: Path) -> None:
+    """R2544-29, IPv4 and IPv6: a router that loses one frame 0.2 s after the fall of the load, exactly known."""
+    goal = recovery_goal(QUIET_FPS / 1.1)
+    lost = round(QUIET_FPS * 1.0 + QUIET_FPS / 2 * 0.2)
+    for _ in range(4):
+        with reference_router(make_plan(name), ReferenceDut(defects=Defects(at={"loss": (lost,)}))) as running:
+            path = tmp_path / f"{name}.toml"
+            path.write_text(text_for(running))
+            with evenhand.open_testbed(path) as opened:
+                found = opened.recovery(goal=goal, plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT)
+        if len(found.trials) == 1 and found.lost_frames("forward") == 1:
+            break  # else this host took a CPU away for longer than a ring lasts
+    assert found.trials[0].directions["forward"].last_lost is not None
+    assert found.trials[0].directions["forward"].last_lost.sequence == lost
+    assert found.values("forward") == pytest.approx((0.2,), abs=2 / QUIET_FPS)

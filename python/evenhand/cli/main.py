@@ -13,7 +13,7 @@ import typer
 from typer.rich_utils import rich_format_error
 
 import evenhand
-from evenhand.cli import back_to_back, check, delay, demo, dut, lab, learn, loss, plan, predict, prove, router, throughput, trial
+from evenhand.cli import back_to_back, check, delay, demo, dut, lab, learn, loss, plan, predict, prove, recovery, router, throughput, trial
 from evenhand.cli.common import err
 from evenhand.errors import EvenhandError, RequestError
 
@@ -42,6 +42,7 @@ app.command("latency", epilog=delay.LATENCY_EXAMPLE)(delay.latency)
 app.command("pdv", epilog=delay.PDV_EXAMPLE)(delay.pdv)
 app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
 app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
+app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 

@@ -11,6 +11,7 @@ from evenhand.procedure.limits import limits_of, retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, measure_loss
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, SearchRecord
+from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
 from evenhand.procedure.repetition import LossTable, Repetitions, Row, ThroughputTable, check_frame_sizes, repeat
 from evenhand.procedure.setup import DEFAULT_PLAN, LAB_PREFIX, Setup, make_lab_setup, make_looped_setup, make_reference_setup, read_setup
 from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
@@ -60,6 +61,8 @@ __all__ = [
     "ProcedureEvent",
     "Profile",
     "Recorder",
+    "Recovery",
+    "RecoveryGoal",
     "Repetitions",
     "Row",
     "SearchRecord",
@@ -87,6 +90,7 @@ __all__ = [
     "measure_ceiling",
     "measure_delay",
     "measure_loss",
+    "measure_recovery",
     "measure_throughput",
     "measure_trial",
     "open_tester",

@@ -21,6 +21,7 @@ from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
+from evenhand.procedure.recovery import Recovery, RecoveryGoal, check_throughput, measure_recovery
 from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, repeat
 from evenhand.procedure.setup import DEFAULT_PLAN, Setup
 from evenhand.procedure.single_pair import SinglePair
@@ -105,6 +106,16 @@ class OpenTestbed:
         """
         with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="--rate"), **conditions) as tester:
             return measure_delay(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def recovery(self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]) -> Recovery:
+        """For how long frames are lost after an overload, many times over (RFC 2544, 26.5).
+
+        Args:
+            goal: The throughput, of which 110 % are the overload: `throughput(...).throughput_fps`; how long, how often.
+            name: Of the test in the run file.
+        """
+        with self.tester(check=partial(check_throughput, goal), **conditions) as tester:
+            return measure_recovery(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def throughput_table(
         self,

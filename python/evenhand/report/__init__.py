@@ -18,6 +18,7 @@ from evenhand.report.proof import (
     pairs_table,
     proof_lines,
 )
+from evenhand.report.recovery import recovery_lines, recovery_table
 from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.report.table import loss_sizes_table, table_lines, throughput_sizes_table
 from evenhand.report.throughput import (
@@ -53,6 +54,8 @@ __all__ = [
     "mlr_lines",
     "pairs_table",
     "proof_lines",
+    "recovery_lines",
+    "recovery_table",
     "search_lines",
     "search_tables",
     "suite_deviations",
