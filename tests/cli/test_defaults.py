@@ -29,6 +29,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "latency": (*DELAY, "--from", "0s"),
     "pdv": DELAY,
     "back-to-back": BURSTS,
+    "burst": ("--burst", "16", "--rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--waits", "short"),
     "recovery": ("--throughput", "640kfps", "--duration", "1s", "--observe", "1s", "--repetitions", "1", "--waits", "short"),
     "trial": TRIAL,
     "learn": (),

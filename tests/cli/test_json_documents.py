@@ -38,6 +38,7 @@ LINES: dict[str, tuple[str, ...]] = {
         "short",
         "--no-run",
     ),
+    "burst": ("burst", "TESTBED", "--burst", "16,64", "--rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--no-run"),
     "check": ("check", "--watch", "0"),
     "dut setup": ("dut", "setup", "gateway-v4", "--os", "linux", "--left", "eth1", "--right", "eth2"),
     "lab": ("lab", "status", "linux"),

@@ -23,6 +23,7 @@ NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",
     "evenhand throughput testbed.toml": "needs the reader's own DUT",
     "evenhand back-to-back testbed.toml": "needs the reader's own DUT",
+    "evenhand burst testbed.toml": "needs the reader's own DUT",
     "evenhand latency testbed.toml": "needs the reader's own DUT",
     "evenhand loss testbed.toml": "needs the reader's own DUT",
     "evenhand pdv testbed.toml": "needs the reader's own DUT",

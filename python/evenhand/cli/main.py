@@ -13,7 +13,24 @@ import typer
 from typer.rich_utils import rich_format_error
 
 import evenhand
-from evenhand.cli import back_to_back, check, delay, demo, dut, lab, learn, loss, plan, predict, prove, recovery, router, throughput, trial
+from evenhand.cli import (
+    back_to_back,
+    burst,
+    check,
+    delay,
+    demo,
+    dut,
+    lab,
+    learn,
+    loss,
+    plan,
+    predict,
+    prove,
+    recovery,
+    router,
+    throughput,
+    trial,
+)
 from evenhand.cli.common import err
 from evenhand.errors import EvenhandError, RequestError
 
@@ -38,6 +55,7 @@ app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
 app.command("router", epilog=router.EXAMPLE)(router.router)
 app.command("back-to-back", epilog=back_to_back.EXAMPLE)(back_to_back.back_to_back)
+app.command("burst", epilog=burst.EXAMPLE)(burst.burst)
 app.command("latency", epilog=delay.LATENCY_EXAMPLE)(delay.latency)
 app.command("pdv", epilog=delay.PDV_EXAMPLE)(delay.pdv)
 app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)

@@ -2,6 +2,7 @@
 """Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a tester; shows nothing."""
 
 from evenhand.procedure.back_to_back import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch, measure_back_to_back
+from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
@@ -38,6 +39,9 @@ __all__ = [
     "BackToBackGoal",
     "BackToBackTable",
     "Began",
+    "BurstGoal",
+    "BurstInterval",
+    "BurstIntervals",
     "BurstSearch",
     "CeilingEntry",
     "CeilingGoal",
@@ -87,6 +91,7 @@ __all__ = [
     "make_looped_setup",
     "make_reference_setup",
     "measure_back_to_back",
+    "measure_burst",
     "measure_ceiling",
     "measure_delay",
     "measure_loss",

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from evenhand.plan import AddressPlan, Direction, HostMacs, make_plan
-from evenhand.procedure import back_to_back, loss
+from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import BackToBackGoal, BackToBackTable, measure_back_to_back
+from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frame_size
@@ -116,6 +117,17 @@ class OpenTestbed:
         """
         with self.tester(check=partial(check_throughput, goal), **conditions) as tester:
             return measure_recovery(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def burst(self, *, goal: BurstGoal | None = None, name: str = "burst", **conditions: Unpack[Conditions]) -> BurstIntervals:
+        """The smallest interval between bursts without loss, by the size of the bursts (RFC 2544, 21).
+
+        Args:
+            goal: Which bursts, how long the trials are, when to stop. Default: 16, 64, 256 and 1024 frames at the line rate, to 0.5 %.
+            name: Of the searches in the run file, before the size.
+        """
+        chosen = goal or BurstGoal(**retries_of(self.setup.testbed.limits))
+        with self.tester(check=partial(burst.with_rate, chosen), **conditions) as tester:
+            return measure_burst(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def throughput_table(
         self,

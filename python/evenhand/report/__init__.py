@@ -2,6 +2,7 @@
 """Station 10, report: tables and documents of results; never runs anything."""
 
 from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
+from evenhand.report.burst import burst_lines, burst_table
 from evenhand.report.delay import delay_lines, delay_table
 from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.loss import loss_lines, loss_table
@@ -36,6 +37,8 @@ __all__ = [
     "SuiteEntry",
     "back_to_back_lines",
     "back_to_back_table",
+    "burst_lines",
+    "burst_table",
     "contrast_lines",
     "contrast_table",
     "delay_lines",
