@@ -11,7 +11,7 @@ std::uint64_t SequenceMap::missing(std::uint64_t first, std::uint64_t last) cons
     std::uint64_t absent = 0;
     for (std::uint64_t k = first; k < last;) {
         if (k % bits == 0 && last - k >= bits) {
-            absent += bits - static_cast<std::uint64_t>(std::popcount(words_[k / bits]));
+            absent += bits - static_cast<std::uint64_t>(std::popcount(read(words_[k / bits])));
             k += bits;
         } else {
             absent += has(k) ? 0U : 1U;
@@ -57,7 +57,7 @@ std::vector<std::uint64_t> SequenceMap::first_missing(std::uint64_t last, std::s
 
 std::optional<std::uint64_t> SequenceMap::last_missing() const noexcept {
     for (std::uint64_t k = frames_; k > 0;) {
-        if (k % bits == 0 && words_[k / bits - 1] == ~std::uint64_t{0}) {
+        if (k % bits == 0 && read(words_[k / bits - 1]) == ~std::uint64_t{0}) {
             k -= bits;
             continue;
         }

@@ -24,9 +24,9 @@ void note(std::vector<Reason>& reasons, const char* code, fmt::format_string<Arg
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const Limits& limits = result.limits;
     // Against the whole number of frames that rate and duration make: a short trial cannot offer half a frame.
-    const double error = d.offered_fps * result.intended_duration_s / static_cast<double>(d.intended_frames) - 1;
+    const double error = d.offered_fps * result.sending_s() / static_cast<double>(d.intended_frames) - 1;
     // A share of a burst of some milliseconds is less than a turn of the sender's loop: there it is enough that the last frame was not overdue.
-    const double late_us = (static_cast<double>(d.offered_frames) / d.offered_fps - result.intended_duration_s) * us_per_second;
+    const double late_us = (static_cast<double>(d.offered_frames) / d.offered_fps - result.sending_s()) * us_per_second;
     const bool is_late = std::abs(error) > limits.offered_tolerance && !(result.burst && late_us <= limits.overdue_after_us);
     const bool load_missed = is_late || d.offered_frames != d.intended_frames;
     if (load_missed) {
@@ -143,9 +143,15 @@ void judge(TrialResult& result) {
         const std::uint64_t own = own_losses(result, d, lapses);
         explained += is_anybodys_loss(result, d, lapses) ? d.lost_frames() : own;
     }
-    const double allowed = result.limits.loss_ratio * static_cast<double>(offered);
+    // Of the whole trial: one that was stopped early has lost more than that.
+    const double allowed = result.limits.loss_ratio * static_cast<double>(offered) * (result.intended_duration_s / result.sending_s());
     if (static_cast<double>(lost) <= allowed) {
         result.verdict = Verdict::pass;
+        if (result.stopped_early_s) {
+            result.verdict = Verdict::invalid;
+            note(reasons, "stopped_early", "sending ended after {:.2f} s of {:g} s, but frames that were missing then came later", *result.stopped_early_s,
+                 result.intended_duration_s);
+        }
         return;
     }
     if (static_cast<double>(lost - explained) <= allowed) {
@@ -163,6 +169,10 @@ void judge(TrialResult& result) {
         if (damaged != 0)
             note(reasons, "damaged", "{}: {} frames came damaged to the tester's port (wrong FCS, or too short); check cable, transceivers and the DUT's port",
                  name_of(d.direction), damaged);
+    }
+    if (result.stopped_early_s) {
+        note(reasons, "stopped_early", "sending ended after {:.2f} s of {:g} s, since the trial could no longer pass; the whole trial would have lost no less",
+             *result.stopped_early_s, result.intended_duration_s);
     }
 }
 

@@ -216,6 +216,8 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(plain.waits.residual_s == 2);  // R2544-18: the defaults conform
         CHECK(plain.waits.restabilize_s == 5);
         CHECK(plain.limits.loss_ratio == 0);
+        CHECK_FALSE(plain.stops_when_failed);
+        CHECK(read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":31,)")).stops_when_failed);
         const auto r = read_as<run::TrialRequest>(lines[10]);
         CHECK(r.trial == 65535);
         CHECK(r.rate_fps == 0.5);
@@ -224,13 +226,13 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(r.limits.loss_ratio == 0.005);
         CHECK_FALSE(r.burst.has_value());
         CHECK_FALSE(r.then.has_value());
-        const auto burst = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":31,)"));
+        const auto burst = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":41,)"));
         REQUIRE(burst.burst.has_value());
         CHECK(burst.burst->frames == 640);
         CHECK(run::frames_of(burst) == 640);  // R9004-03
-        const auto bursts = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":32,)"));
+        const auto bursts = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":42,)"));
         CHECK(run::frames_of(bursts) == 24'000 * 1024);  // R2544-17
-        const auto change = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":33,)"));
+        const auto change = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":43,)"));
         REQUIRE(change.then.has_value());
         CHECK(change.then->rate_fps == 11'000);  // R2544-29
         CHECK(run::frames_of(change) == 60 * 33'000);
