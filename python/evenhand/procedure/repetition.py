@@ -74,7 +74,7 @@ class ThroughputTable:
     def deviations(self) -> list[Deviation]:
         """Of all searches, each once."""
         found = [d for row in self.rows for t in row.repetitions for d in t.deviations]
-        return _each_once(found, len(self.rows))
+        return each_once(found, len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand throughput --json` writes it for several sizes or repetitions."""
@@ -99,7 +99,7 @@ class LossTable:
     @property
     def deviations(self) -> list[Deviation]:
         """Of all series, each once."""
-        return _each_once([d for row in self.rows for loss in row.repetitions for d in loss.deviations], len(self.rows))
+        return each_once([d for row in self.rows for loss in row.repetitions for d in loss.deviations], len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand loss --json` writes it for several sizes or repetitions."""
@@ -194,7 +194,8 @@ def _loss_statistics(found: Sequence[FrameLoss], share: float) -> Statistics | N
     return Statistics.of(ratios)
 
 
-def _each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:
+def each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:
+    """In order; with a deviation more if there are too few frame sizes (R2544-04)."""
     each = {(deviation.requirement, deviation.text): deviation for deviation in found}
     if sizes < LEAST_SIZES:
         sized = "1 frame size" if sizes == 1 else f"{sizes} frame sizes"

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from evenhand.plan import AddressPlan, Direction, HostMacs, make_plan
-from evenhand.procedure import loss
+from evenhand.procedure import back_to_back, burst, loss
+from evenhand.procedure.back_to_back import BackToBackGoal, BackToBackTable, measure_back_to_back
+from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frame_size
@@ -19,6 +22,7 @@ from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
+from evenhand.procedure.recovery import Recovery, RecoveryGoal, check_throughput, measure_recovery
 from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, repeat
 from evenhand.procedure.setup import DEFAULT_PLAN, Setup
 from evenhand.procedure.single_pair import SinglePair
@@ -107,6 +111,27 @@ class OpenTestbed:
         with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="--rate"), **conditions) as tester:
             return measure_delay(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
 
+    def recovery(self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]) -> Recovery:
+        """For how long frames are lost after an overload, many times over (RFC 2544, 26.5).
+
+        Args:
+            goal: The throughput, of which 110 % are the overload: `throughput(...).throughput_fps`; how long, how often.
+            name: Of the test in the run file.
+        """
+        with self.tester(check=partial(check_throughput, goal), **conditions) as tester:
+            return measure_recovery(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def burst(self, *, goal: BurstGoal | None = None, name: str = "burst", **conditions: Unpack[Conditions]) -> BurstIntervals:
+        """The smallest interval between bursts without loss, by the size of the bursts (RFC 2544, 21).
+
+        Args:
+            goal: Which bursts, how long the trials are, when to stop. Default: 16, 64, 256 and 1024 frames at the line rate, to 0.5 %.
+            name: Of the searches in the run file, before the size.
+        """
+        chosen = goal or BurstGoal(**retries_of(self.setup.testbed.limits))
+        with self.tester(check=partial(burst.with_rate, chosen), **conditions) as tester:
+            return measure_burst(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+
     def throughput_table(
         self,
         frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
@@ -170,6 +195,38 @@ class OpenTestbed:
             if rows[-1].repetitions[-1].outcome is LossOutcome.STOPPED:
                 break
         return LossTable(rows=tuple(rows))
+
+    def back_to_back(
+        self,
+        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        *,
+        goal: BackToBackGoal | None = None,
+        throughputs: Mapping[int, tuple[float, str]] | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> BackToBackTable:
+        """The longest burst after idle without loss, by frame size, many times over, and the buffer time that it implies (RFC 9004).
+
+        Args:
+            frame_sizes: In this order; `frame_size` of the conditions has no say here.
+            goal: How long bursts may be, how exact and how often. Default: up to 2 s at the line rate, to one frame, 50 times.
+            throughputs: By frame size, fps per direction that were measured before under the same conditions, and where. The others are
+                measured first (R9004-01).
+        """
+        plan, sizes = self._sizes(frame_sizes, conditions)
+        chosen = goal or BackToBackGoal(**retries_of(self.setup.testbed.limits))
+        rows = []
+        for size in sizes:
+            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            wish = chosen
+            if throughputs is not None and size in throughputs:
+                throughput_fps, source = throughputs[size]
+                wish = replace(chosen, throughput_fps=throughput_fps, throughput_source=source)
+            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            with self.tester(check=partial(back_to_back.with_rate, wish), **of_size) as tester:
+                rows.append(measure_back_to_back(tester, wish, on_event=self.on_event, recorder=self.recorder))
+            if rows[-1].outcome == "stopped":
+                break
+        return BackToBackTable(rows=tuple(rows))
 
     def _sizes(self, frame_sizes: Sequence[int], conditions: Conditions) -> tuple[AddressPlan, tuple[int, ...]]:
         """All of them are checked before the first is measured."""

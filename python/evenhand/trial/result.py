@@ -135,6 +135,15 @@ class Delays:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostFrame:
+    """One that was offered and did not come."""
+
+    sequence: int
+    due_s: float
+    """When it was to leave, in seconds of the sending phase."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DirectionResult:
     """Counts of one direction. A frame is lost if it was offered and not received once, whole and in time (R2544-07)."""
 
@@ -160,6 +169,8 @@ class DirectionResult:
     first_lost: tuple[int, ...]
     delays: Delays | None = None
     """Only where the trial was asked for them."""
+    last_lost: LostFrame | None = None
+    """Only where the load changed; None if nothing was lost too."""
 
     @property
     def lost_frames(self) -> int:
@@ -183,7 +194,7 @@ class TrialResult:
     frame_size: int
     """Octets including the FCS."""
     intended_fps: float
-    """Per direction."""
+    """Per direction, over the whole sending phase: with bursts their silence counts, and of two loads it is the mean."""
     intended_duration_s: float
     stopped_early_s: float | None
     """Sending ended after so long, since the trial could no longer pass; None if it lasted to its end."""
@@ -327,12 +338,17 @@ def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
         lost_by_tenth=tuple(int(n) for n in document["lost_by_tenth"]),
         first_lost=tuple(int(n) for n in document["first_lost"]),
         delays=_delays(document["delays"]) if "delays" in document else None,
+        last_lost=_lost_frame(document.get("last_lost")),
     )
     if result.lost_frames < 0 or result.lost_frames != document["lost_frames"]:
         raise ValueError(
             f"{name}: lost {document['lost_frames']} of {result.offered_frames} offered, but {result.received_frames} received"
         )
     return result
+
+
+def _lost_frame(document: Mapping[str, Any] | None) -> LostFrame | None:
+    return None if document is None else LostFrame(sequence=_whole(document, "sequence"), due_s=float(document["due_s"]))
 
 
 def _delays(document: Mapping[str, Any]) -> Delays:
