@@ -51,11 +51,13 @@ def watched(request: dict[str, Any]) -> dict[str, Any]:
     return {"id": request["id"], "response": "watch", "seconds": request["seconds"], "cpus": cpus, "clock": clock}
 
 
-def answer_of(name: str, part: str, by_response: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The golden reply; in a simulation the ports of `open` know no line rate, and learning reaches everybody."""
+def answer_of(request: dict[str, Any], part: str, by_response: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The golden reply; in a simulation ports know the line rate that they are told, if any, and learning reaches everybody."""
+    name = request["request"]
     reply = by_response[name]
     if name == "open" and part.startswith("simulated-"):
-        return {**reply, "right": reply["left"]}
+        sides = ("left", "right")
+        return {**reply, **{side: {**reply["left"], "line_rate_bps": request["ports"][side].get("line_rate_bps")} for side in sides}}
     if name == "learn" and part.startswith("simulated-"):
         reached = {**reply["right"], "reachable": reply["right"]["hosts"], "unreachable": []}
         return {**reply, "left": reached}
@@ -120,7 +122,7 @@ def main(part: str, log: str | None = None) -> None:
                     say({**reply, "id": request_id, "direction": request["direction"]})
                 elif name == "learn" and reply.get("event") == "learning":
                     say({**reply, "id": request_id})
-            say({**answer_of(name, part, by_response), "id": request_id})
+            say({**answer_of(request, part, by_response), "id": request_id})
     if part == "deaf":
         time.sleep(600)
 

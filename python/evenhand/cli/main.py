@@ -10,7 +10,6 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from typer.rich_utils import rich_format_error
 
 import evenhand
 from evenhand.cli import (
@@ -91,6 +90,8 @@ def main(arguments: list[str]) -> int:
         _print_error(error, is_debug=is_debug)
         return error.exit_code
     except typer.TyperException as error:
+        from typer.rich_utils import rich_format_error  # slow to load, for mistyped commands only
+
         rich_format_error(error)  # type: ignore[arg-type]
         return RequestError.exit_code
     if code == INTERRUPTED:

@@ -27,8 +27,9 @@ from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTabl
 from evenhand.procedure.setup import DEFAULT_PLAN, Setup
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
+from evenhand.procedure.start import choose_start
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
-from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, with_maximum
+from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum, measure_throughput
 from evenhand.search import Goal, Outcome, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Waits
 
@@ -80,12 +81,14 @@ class OpenTestbed:
 
         Args:
             goal: Where to search, how long the trials are, when to stop: a `ThroughputGoal` (binary), a `Tst009Goal`, or `MlrGoals`.
-                Default: binary from the line rate down, trials of 5 s, confirmed by one of 60 s, to 0.5 %.
+                Default: binary from the line rate down, or from the tester's own ceiling if that is lower (MLR-14), with trials of 5 s,
+                confirmed by one of 60 s, to 0.5 %.
             name: Of the search in the run file.
         """
         chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
-        with self.tester(check=lambda profile: with_maximum(chosen, profile), **conditions) as tester:
-            return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+        with self.tester(check=lambda profile: check_maximum(chosen, profile), **conditions) as tester:
+            started, bounded = choose_start(tester, chosen, on_event=self.on_event, recorder=self.recorder)
+            return measure_throughput(started, bounded, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def loss(self, *, goal: LossGoal | None = None, name: str = "loss", **conditions: Unpack[Conditions]) -> FrameLoss:
         """Frame loss rate over the load, from the maximum down until two loads in a row lose nothing (RFC 2544, 26.3).
@@ -155,11 +158,12 @@ class OpenTestbed:
                 one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
                 first = self.throughput(goal=chosen, name=f"throughput, {size} octets, one address pair", **one_pair)
                 of_size["single_pair"] = SinglePair.of(first.search, first.profile)
-            with self.tester(check=lambda profile: with_maximum(chosen, profile), **of_size) as tester:
+            with self.tester(check=lambda profile: check_maximum(chosen, profile), **of_size) as opened:
+                started, bounded = choose_start(opened, chosen, on_event=self.on_event, recorder=self.recorder)
 
-                def search(number: int, tester: OpenTester = tester, size: int = size) -> Throughput:
+                def search(number: int, tester: OpenTester = started, goal: Goal = bounded, size: int = size) -> Throughput:
                     name = f"throughput, {size} octets, repetition {number}"
-                    return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+                    return measure_throughput(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
 
                 rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
             if rows[-1].repetitions[-1].outcome is Outcome.STOPPED:
