@@ -34,7 +34,7 @@ struct FrameTemplate {
     std::size_t destination_network_at = 0;
 };
 
-/// Throws Fault{bad_frame_size} below 64 (IPv4) or 84 (IPv6) or above 1518 octets with FCS (R2544-04, R5180-10).
+/// Throws Fault{bad_frame_size} below 64 (IPv4) or 84 (IPv6) or above 9216 octets with FCS (R2544-04, R5180-10, R8219-01).
 void check_frame_size(IpVersion version, std::size_t frame_size);
 
 /// Format of RFC 2544 C.2.6.4 with computed lengths (R2544-31, R2544-32) and the tag of layout.hpp.

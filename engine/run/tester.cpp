@@ -119,7 +119,8 @@ void Tester::open_port(plan::Side side) {
                                                                              .transmit_queues = streams_[index(side)],
                                                                              .receive_ring_frames = p.receive_ring_frames,
                                                                              .transmit_ring_frames = p.transmit_ring_frames,
-                                                                             .largest_transmit_octets = static_cast<unsigned>(octets)},
+                                                                             .largest_transmit_octets = static_cast<unsigned>(octets),
+                                                                             .largest_receive_octets = static_cast<unsigned>(octets)},
                                                            [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets)); });
     const auto& s = request_.plan.side(side);
     const auto own_mac = p.mac.value_or(ports_[index(side)]->mac());

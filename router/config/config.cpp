@@ -193,6 +193,7 @@ RouterConfig read_config(std::string_view text) {
     constexpr double longest_us = 10e6;
     if (r.has("extra_delay_us")) config.extra_delay_us = r.number("extra_delay_us", 0, longest_us);
     if (r.has("late_after_us")) config.late_after_us = r.number("late_after_us", 0, longest_us, true);
+    if (r.has("largest_frame_size")) config.largest_frame_size = r.whole("largest_frame_size", frame::largest_usual_frame_size, frame::largest_frame_size);
     if (r.has("host")) read_host(r.object("host"), config.host);
     r.finish();
     check_addresses(config);

@@ -12,6 +12,7 @@
 #include "elements/elements.hpp"
 #include "elements/spread.hpp"
 #include "forward/counters.hpp"
+#include "frame/layout.hpp"
 #include "plan/address.hpp"
 #include "port/dpdk_host.hpp"
 #include "tables/interface.hpp"
@@ -54,6 +55,7 @@ struct RouterConfig {
     DefectOptions defects;
     double extra_delay_us = 0;
     double late_after_us = 100;
+    std::size_t largest_frame_size = frame::largest_usual_frame_size;  // octets with FCS that its ports take
     unsigned cpu = 0;
     port::HostOptions host;
 };

@@ -31,9 +31,12 @@ std::size_t waiting_frames(const RouterConfig& config) {
 
 /// Megabytes for frame buffers and tables.
 unsigned memory_mb(const RouterConfig& config, std::size_t waiting) {
-    const std::size_t buffer_octets = config.host.hugepages ? 2560 : 4096;  // no buffer lies across two pages, and small pages hold one
-    constexpr std::size_t other_mb = 256;                                   // librte_lpm alone takes 64 for each family
-    const std::size_t buffers = 2 * (waiting + 2 * largest_ring);           // besides those that wait: arrivals, and frames of our own
+    constexpr std::size_t around = 512;  // headroom, and what DPDK keeps of each buffer
+    constexpr std::size_t page = 4096;
+    const std::size_t needed = std::max<std::size_t>(2048, config.largest_frame_size) + around;
+    const std::size_t buffer_octets = config.host.hugepages ? needed : (needed + page - 1) / page * page;  // a buffer begins a page of its own
+    constexpr std::size_t other_mb = 256;                                                                  // librte_lpm alone takes 64 for each family
+    const std::size_t buffers = 2 * (waiting + 2 * largest_ring);                                          // besides those that wait: arrivals, and frames of our own
     return std::max(config.host.memory_mb, static_cast<unsigned>(other_mb + (buffers * buffer_octets >> 20U)));
 }
 
@@ -103,6 +106,7 @@ void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) 
                                                                        .where = fmt::format("ports.{}.device", sides[i]),
                                                                        .receive_ring_frames = config.ports[i].receive_ring_frames,
                                                                        .transmit_ring_frames = config.ports[i].transmit_ring_frames,
+                                                                       .largest_receive_octets = static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets),
                                                                        .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
                                                      [](std::span<std::byte>) {});
         macs_[i] = config.ports[i].mac.value_or(ports_[i]->mac());

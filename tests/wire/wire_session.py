@@ -70,8 +70,9 @@ def open_ports(
             ports[side]["dut_mac"] = mac
     workers = workers or one_worker()
     arguments.setdefault("session", 0)  # so that a trial's number on the wire is its own
+    host = {"memory_mb": needed_memory_mb(workers, ports, frame_size or plan.smallest_frame_size)}
     return session.request(
-        "open", host={"memory_mb": needed_memory_mb(workers, ports)}, ports=ports, workers=workers, plan=plan.to_contract(),
+        "open", host=host, ports=ports, workers=workers, plan=plan.to_contract(),
         frame_size=frame_size or plan.smallest_frame_size, seed=seed, **arguments,
     )  # fmt: skip
 

@@ -107,8 +107,10 @@ def open_tester(
         limits: By which its trials are judged; default: the testbed's.
 
     Raises:
+        RequestError: The DUT, or a port, does not take frames of this size.
         HostError: Another tester has the lab or one of the ports; names its process.
     """
+    setup.check_frame_size(frame_size)
     with ExitStack() as stack:
         command = setup.engine_command(engine)
         locked = stack.enter_context(_locked(setup))

@@ -57,6 +57,8 @@ class ReferenceDut:
     defects: Defects | None = None
     static_neighbors: dict[str, str] = field(default_factory=dict)
     """Address to MAC, for tests without a tester that answers."""
+    largest_frame_size: int = 1518
+    """Octets with FCS that its ports take, to 9216."""
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -111,6 +113,8 @@ class ReferenceDut:
             config["neighbors"] = neighbors
         if self.defects is not None:
             config["defects"] = self.defects.to_document()
+        if self.largest_frame_size != 1518:
+            config["largest_frame_size"] = self.largest_frame_size
         if self.extra_delay_us:
             config["extra_delay_us"] = self.extra_delay_us
         return config

@@ -172,6 +172,8 @@ class TestbedDut(_Table):
     """Frames of one direction that wait without loss while the DUT does not run."""
     threads: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = ()
     """Ids of the DUT's threads; their waiting for a CPU counts as an absence too. One that is bound to a CPU is watched there."""
+    largest_frame_size: Annotated[int, Field(ge=1518, le=9216)] | None = None
+    """Octets with FCS that its interfaces take; None if that is not known here (R8219-20)."""
     facts: DutFacts = DutFacts()
 
     @model_validator(mode="after")
@@ -251,7 +253,7 @@ class Testbed(_Table):
         workers = lay_out_workers(self.tester.cpus, self.tester.receive_queues)
         ports = {side: port.to_contract() for side, port in self.ports.items()}
         # With hugepages DPDK takes more when it needs more.
-        needed = LEAST_MEMORY_MB if self.tester.hugepages else needed_memory_mb(workers, ports)
+        needed = LEAST_MEMORY_MB if self.tester.hugepages else needed_memory_mb(workers, ports, frame_size)
         host: dict[str, Any] = {"memory_mb": self.tester.memory or needed, "hugepages": self.tester.hugepages}
         if self.tester.extra_eal_arguments:
             host["extra_eal_arguments"] = list(self.tester.extra_eal_arguments)
