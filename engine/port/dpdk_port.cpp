@@ -23,6 +23,7 @@
 
 #include "fault.hpp"
 #include "frame/layout.hpp"
+#include "frame/vlan.hpp"
 #include "port/device_argument.hpp"
 #include "port/dpdk_host.hpp"
 
@@ -65,8 +66,7 @@ std::uint16_t receive_buffer_octets(std::size_t room) {
 [[noreturn]] void refuse_frames(const PortOptions& options, std::size_t octets, std::size_t largest_mtu, const std::string& next) {
     constexpr std::size_t around = frame::ethernet_octets + frame::fcs_octets;
     throw Fault{FaultCode::bad_frame_size,
-                fmt::format("{}: a frame of {} octets; this port takes {} at the most (MTU {})", options.device, octets + frame::fcs_octets, largest_mtu + around, largest_mtu),
-                options.where, next};
+                fmt::format("{}: a frame of {} octets; this port takes {} at the most", options.device, octets + frame::fcs_octets, largest_mtu + around), options.where, next};
 }
 
 class Deadline {
@@ -169,18 +169,21 @@ void DpdkPort::configure() {
 /// A port that has an MTU of its own is given one; an interface of the kernel keeps what its host gave it, and so must others be asked for.
 void DpdkPort::let_large_frames_in() const {
     const std::size_t octets = std::max(options_.largest_receive_octets, options_.largest_transmit_octets);
-    if (octets <= frame::largest_usual_frame_size - frame::fcs_octets) return;
-    const auto mtu = static_cast<std::uint16_t>(octets - frame::ethernet_octets);
+    const std::string interface = interface_of(options_.device);
+    const bool is_of_kernel = !interface.empty() && driver_ != "net_tap";  // that makes its interface itself
+    // The kernel lets a frame be longer by one tag of 802.1Q, and no other.
+    const std::size_t tags = is_of_kernel && options_.tag_octets != frame::vlan_tag_octets ? 0 : options_.tag_octets;
+    if (octets <= frame::largest_usual_frame_size - frame::fcs_octets + tags) return;
+    const auto mtu = static_cast<std::uint16_t>(octets - frame::ethernet_octets - tags);
     rte_eth_dev_info info{};
     require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
     const auto take_at_most = [&](std::size_t largest_mtu, const std::string& next) {
-        if (mtu > largest_mtu) refuse_frames(options_, octets, largest_mtu, next);
+        if (mtu > largest_mtu) refuse_frames(options_, octets, largest_mtu + tags, next);
     };
     if (const auto largest = largest_octets(driver_, options_.device)) {
         take_at_most(*largest - frame::ethernet_octets, driver_ == "net_af_packet" ? "Raise framesz and blocksz of the device." : "Use smaller frames, or another kind of port.");
     }
-    const std::string interface = interface_of(options_.device);
-    if (!interface.empty() && driver_ != "net_tap") {  // that makes its interface itself
+    if (is_of_kernel) {
         take_at_most(info.max_mtu, "Use smaller frames, or another kind of port.");
         std::size_t kernel_mtu = mtu;
         std::ifstream{"/sys/class/net/" + interface + "/mtu"} >> kernel_mtu;

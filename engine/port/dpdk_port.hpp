@@ -33,6 +33,7 @@ struct PortOptions {
     unsigned transmit_ring_frames = 2048;
     unsigned largest_transmit_octets = 0;  // of the frames that reserve() is for, without FCS; 0: as large as any
     unsigned largest_receive_octets = 0;   // of any frame that should come in whole, without FCS; 0: as all ports take them
+    unsigned tag_octets = 0;               // of VLAN tags in these; an MTU does not count them
     unsigned extra_receive_buffers = 0;    // for a user that keeps frames for a while, as a router does
     double link_timeout_s = 10;
 };

@@ -26,6 +26,7 @@ struct PortConfig {
     std::vector<InterfaceAddress> addresses;
     unsigned receive_ring_frames = 2048;
     unsigned transmit_ring_frames = 2048;
+    std::vector<std::uint16_t> vlans;  // of all frames on its link: none, one, or two (the outer one first)
 };
 
 struct RouteConfig {

@@ -61,8 +61,8 @@ Router::Router(const RouterConfig& config) : context_{.ticks_per_second = pace::
         const double dearest = config.neighbor_cost.factor(std::max<std::size_t>(config.neighbors.limit, 1));
         options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
     }
-    forwarder_ = std::make_unique<Forwarder<port::DpdkPort>>(std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
-                                                             *local_, std::move(model), Defects{config.defects}, options, pace::TickClock::now());
+    forwarder_ = std::make_unique<Forwarder<port::TaggedPort>>(std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
+                                                               *local_, std::move(model), Defects{config.defects}, options, pace::TickClock::now());
 
     std::promise<void> started;
     auto is_started = started.get_future();
@@ -102,14 +102,18 @@ void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) 
     }
     port::start_dpdk(host, pci);
     for (std::size_t i = 0; i < ports_.size(); ++i) {
-        ports_[i] = std::make_unique<port::DpdkPort>(port::PortOptions{.device = config.ports[i].device,
-                                                                       .where = fmt::format("ports.{}.device", sides[i]),
-                                                                       .receive_ring_frames = config.ports[i].receive_ring_frames,
-                                                                       .transmit_ring_frames = config.ports[i].transmit_ring_frames,
-                                                                       .largest_receive_octets = static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets),
-                                                                       .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
-                                                     [](std::span<std::byte>) {});
-        macs_[i] = config.ports[i].mac.value_or(ports_[i]->mac());
+        const frame::VlanTags tags{config.ports[i].vlans};
+        auto port =
+            std::make_unique<port::DpdkPort>(port::PortOptions{.device = config.ports[i].device,
+                                                               .where = fmt::format("ports.{}.device", sides[i]),
+                                                               .receive_ring_frames = config.ports[i].receive_ring_frames,
+                                                               .transmit_ring_frames = config.ports[i].transmit_ring_frames,
+                                                               .largest_receive_octets = static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets + tags.octets()),
+                                                               .tag_octets = static_cast<unsigned>(tags.octets()),
+                                                               .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
+                                             [](std::span<std::byte>) {});
+        ports_[i] = std::make_unique<port::TaggedPort>(std::move(port), tags);
+        macs_[i] = config.ports[i].mac.value_or(ports_[i]->port().mac());
     }
 }
 

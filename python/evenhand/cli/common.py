@@ -100,6 +100,14 @@ LargestFrameOption = Annotated[
         help=f"What its links take, with FCS, to {MAX_FRAME_SIZE}; more for jumbo frames. Default: 1518.",
     ),
 ]
+VlanOption = Annotated[
+    str | None,
+    typer.Option(
+        "--vlan",
+        metavar="ID|ID,ID",
+        help="VLAN of both links, or left,right; OUTER.INNER are two tags (802.1ad and 802.1Q), none is no tag. Default: none.",
+    ),
+]
 LossRatioOption = Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")]
 OneWayOption = Annotated[bool, typer.Option("--one-way", help="Forward direction only (left to right).")]
 EngineOption = Annotated[Path | None, typer.Option("--engine", help="The engine; default: EVENHAND_ENGINE, this checkout's, PATH.")]
@@ -223,9 +231,9 @@ def parse_mode(text: str, *, where: str) -> Mode:
     )
 
 
-def read_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | None]:
+def read_frame_size(plan: AddressPlan, text: str | None, *, tag_octets: int = 0) -> tuple[int, str | None]:
     """`--frame-size`; see `choose_frame_size`."""
-    return choose_frame_size(plan, None if text is None else parse_size(text, where="--frame-size"))
+    return choose_frame_size(plan, None if text is None else parse_size(text, where="--frame-size"), tag_octets=tag_octets)
 
 
 def read_largest_frame(text: str | None) -> int:

@@ -58,7 +58,8 @@ class Setup:
     def check_frame_size(self, size: int) -> None:
         """RequestError if the DUT's interfaces do not take frames of this size: it would lose all of them (R8219-20)."""
         largest = self.testbed.dut.largest_frame_size
-        if largest is None or size <= largest:
+        # An MTU does not count the tags of a link, and frames without them are the same on both.
+        if largest is None or size - min(port.tag_octets for port in self.testbed.ports.values()) <= largest:
             return
         where, next_step = f"{self.name}: dut.largest_frame_size", "Give the DUT's interfaces a larger MTU, and say so there."
         if self.lab is not None:
@@ -121,8 +122,8 @@ def make_reference_setup(router: ReferenceRouter) -> Setup:
     """The testbed that a reference router is. Both ends of its memif cables are ours, so it is isolated (SEED-80)."""
     document = {
         "isolated_test_environment": True,
-        "left": {"device": router.left_device},
-        "right": {"device": router.right_device},
+        "left": {"device": router.left_device, "vlan": router.dut.vlans.get("left", ())},
+        "right": {"device": router.right_device, "vlan": router.dut.vlans.get("right", ())},
         "tester": {"cpus": list(router.tester_cpus)},
         "dut": {"cpus": [router.cpu], "threads": [router.thread], "ring_frames": router.ring_frames,
                 "largest_frame_size": router.dut.largest_frame_size},

@@ -122,10 +122,12 @@ def open_tester(
         rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
         known = [rate for rate in rates if rate is not None]
         line_rate_bps = min(known) if known else None
+        largest = setup.testbed.largest_on_a_link(frame_size)
         profile = Profile(
             plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
-            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size), host_macs=host_macs,
+            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, largest), host_macs=host_macs,
             macs=_macs_of(opened, resolved), dut=setup.dut_facts,
+            vlans={side: port.vlan for side, port in setup.testbed.ports.items()},
         )  # fmt: skip
         yield OpenTester(
             setup=setup, session=session, profile=profile, waits=waits, limits=limits or limits_of(setup.testbed.limits),

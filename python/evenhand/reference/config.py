@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +60,8 @@ class ReferenceDut:
     """Address to MAC, for tests without a tester that answers."""
     largest_frame_size: int = 1518
     """Octets with FCS that its ports take, to 9216."""
+    vlans: Mapping[SideName, tuple[int, ...]] = field(default_factory=dict)
+    """Tags of all frames on each link, outermost first."""
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -87,7 +90,12 @@ class ReferenceDut:
         """
         config: dict[str, Any] = {
             "ports": {
-                side.name: {"device": devices[side.name], "addresses": [str(interface) for interface in side.dut]} for side in plan.sides
+                side.name: {
+                    "device": devices[side.name],
+                    "addresses": [str(interface) for interface in side.dut],
+                    **({"vlan": list(vlan)} if (vlan := self.vlans.get(side.name)) else {}),
+                }
+                for side in plan.sides
             },
             "cpu": cpu,
             "routes": [
