@@ -7,29 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from wire_session import FAST_WAITS, PATIENT, cpus, engine, memif_cable, open_ports, valid_trial
+from wire_session import cpus, engine, measure, memif_cable, open_ports, valid_trial
 
 from evenhand.errors import RequestError
 from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.procedure import OpenTestbed, Setup
 from evenhand.procedure.setup import make_lab_setup, make_reference_setup
 from evenhand.reference import ReferenceDut, reference_router
-from evenhand.trial import Limits, TrialResult, Waits
 
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")]
-LIMITS = replace(Limits(), **PATIENT)
-
-
-def measure(setup: Setup, plan: AddressPlan, frame_size: int) -> TrialResult:
-    """One trial that this host did not spoil."""
-    for _ in range(20):
-        result = OpenTestbed(setup=setup).trial(
-            plan=plan, rate_fps=1000, duration_s=0.2, frame_size=frame_size, waits=Waits(**FAST_WAITS), limits=LIMITS
-        ).trial  # fmt: skip
-        if result.is_valid:
-            return result
-    raise AssertionError(result.reasons)
 
 
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
