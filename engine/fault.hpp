@@ -14,7 +14,7 @@ enum class FaultCode : std::uint8_t {
     bad_json,        // the line is no JSON object
     bad_request,     // a key is missing, unknown or of the wrong kind
     bad_plan,        // the address plan contradicts itself
-    bad_frame_size,  // too small for headers and tag, or larger than 1518
+    bad_frame_size,  // too small for headers and tag, larger than 9216, or larger than a port takes
     bad_rate,        // above the line rate, or not a positive number
     bad_order,       // a request that does not go with the state of the session
     no_device,       // the port does not exist, does not open, or has no link

@@ -8,6 +8,7 @@
 #include "contract/reader.hpp"
 #include "frame/host_mac_source.hpp"
 #include "frame/source.hpp"
+#include "frame/vlan.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -215,17 +216,21 @@ Ordered preview(const FramesRequest& r) {
     const plan::HostMacs macs{r.seed, plan::sending_side(r.direction)};
     Ordered frames = Ordered::array();
     std::vector<std::byte> octets(r.frame_size - frame::fcs_octets);
-    frame::write_pattern(V, octets);
+    const frame::VlanTags tags{r.vlans};
+    const std::size_t untagged = r.frame_size - std::min(r.frame_size, tags.octets());
+    frame::check_frame_size(V, untagged);
+    frame::write_pattern(V, std::span{octets}.subspan(tags.octets()));
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
         const auto stream = static_cast<std::uint8_t>(k % r.streams);
-        const auto shape = frame::make_template(r.plan, r.frame_size, {.direction = r.direction, .stream = stream, .trial = r.trial}, r.source_mac, r.destination_mac);
+        const auto shape = frame::make_template(r.plan, untagged, {.direction = r.direction, .stream = stream, .trial = r.trial}, r.source_mac, r.destination_mac);
         frame::TestFrameSource<V> source{shape, draw, {.first = k, .stride = r.streams}};
-        std::byte* const buffer = octets.data();
+        std::byte* const buffer = octets.data() + tags.octets();
         if (r.host_macs == run::HostMacMode::pseudorandom) {
             frame::HostMacSource<frame::TestFrameSource<V>, V>{source, hosts, macs}.write_next({&buffer, 1}, 0);
         } else {
             source.write_next({&buffer, 1}, 0);
         }
+        tags.put(octets.data());
         const auto flow = draw.draw(k);
         frames.push_back({{"sequence", k},
                           {"stream", stream},

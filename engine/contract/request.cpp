@@ -6,6 +6,7 @@
 
 #include "contract/reader.hpp"
 #include "frame/layout.hpp"
+#include "frame/vlan.hpp"
 #include "port/device_string.hpp"
 
 namespace evenhand::contract {
@@ -92,6 +93,17 @@ plan::AddressPlan read_plan(ObjectReader r) {
     return plan;
 }
 
+/// None, one, or two: the outer one first.
+std::vector<std::uint16_t> read_vlans(ObjectReader& r) {
+    std::vector<std::uint16_t> vlans;
+    if (!r.has("vlan")) return vlans;
+    for (const auto vlan : read_wholes(r, "vlan", 1, frame::largest_vlan)) vlans.push_back(static_cast<std::uint16_t>(vlan));
+    if (vlans.empty() || vlans.size() > frame::most_vlan_tags) {
+        r.refuse("vlan", fmt::format("{} VLAN tags", vlans.size()), "Give one, or two: the outer (802.1ad) first; or leave it out.");
+    }
+    return vlans;
+}
+
 run::PortRequest read_port(ObjectReader r) {
     run::PortRequest port;
     port.device = r.text("device");
@@ -101,6 +113,7 @@ run::PortRequest read_port(ObjectReader r) {
     if (r.has("dut_mac")) port.dut_mac = r.mac("dut_mac");
     if (r.has("receive_ring_frames")) port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
     if (r.has("transmit_ring_frames")) port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
+    port.vlans = read_vlans(r);
     if (r.has("line_rate_bps")) port.line_rate_bps = r.number("line_rate_bps", 0, any_number, true);
     r.finish();
     return port;
@@ -299,6 +312,7 @@ FramesRequest read_frames(ObjectReader& r) {
     constexpr std::uint64_t most_frames = 1'000'000;
     frames.plan = read_plan(r.object("plan"));
     frames.frame_size = read_frame_size(r);
+    frames.vlans = read_vlans(r);
     frames.seed = r.whole("seed", 0, any_whole);
     frames.direction = r.choice("direction", directions);
     frames.count = r.whole("count", 1, most_frames);

@@ -24,6 +24,7 @@ struct ResolveRequest {
 struct FramesRequest {
     plan::AddressPlan plan;
     std::size_t frame_size = 64;
+    std::vector<std::uint16_t> vlans;  // of the side that sends
     std::uint64_t seed = 0;
     plan::Direction direction = plan::Direction::forward;
     std::uint64_t first = 0;

@@ -16,8 +16,9 @@ using plan::IpVersion;
 constexpr std::size_t fcs_octets = 4;  // frame sizes include the FCS; buffers do not hold it
 constexpr std::size_t ethernet_octets = 14;
 constexpr std::size_t udp_octets = 8;
-constexpr std::size_t tag_octets = 18;  // what a 64-byte IPv4 and an 84-byte IPv6 frame leave (R2544-33)
-constexpr std::size_t largest_frame_size = 1518;
+constexpr std::size_t tag_octets = 18;                  // what a 64-byte IPv4 and an 84-byte IPv6 frame leave (R2544-33)
+constexpr std::size_t largest_frame_size = 9216;        // jumbo frames (R8219-01, R5180-09)
+constexpr std::size_t largest_usual_frame_size = 1518;  // what every port takes without being asked
 
 constexpr std::uint16_t ethertype_ipv4 = 0x0800;
 constexpr std::uint16_t ethertype_arp = 0x0806;

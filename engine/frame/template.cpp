@@ -68,7 +68,7 @@ FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, Stream
 }  // namespace
 
 void check_frame_size(IpVersion version, std::size_t frame_size) {
-    const std::size_t smallest = version == IpVersion::v4 ? Layout<IpVersion::v4>::smallest_frame_size : Layout<IpVersion::v6>::smallest_frame_size;
+    const std::size_t smallest = smallest_frame_size(version);
     if (frame_size < smallest || frame_size > largest_frame_size) {
         throw Fault{FaultCode::bad_frame_size, fmt::format("{} octets cannot be an IPv{} test frame", frame_size, static_cast<int>(version)), "frame_size",
                     fmt::format("Use {} to {}: headers, 18 octets of tag and the FCS must fit.", smallest, largest_frame_size)};

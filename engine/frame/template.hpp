@@ -34,7 +34,12 @@ struct FrameTemplate {
     std::size_t destination_network_at = 0;
 };
 
-/// Throws Fault{bad_frame_size} below 64 (IPv4) or 84 (IPv6) or above 1518 octets with FCS (R2544-04, R5180-10).
+/// Octets with FCS that hold headers and tag.
+[[nodiscard]] constexpr std::size_t smallest_frame_size(IpVersion version) noexcept {
+    return version == IpVersion::v4 ? Layout<IpVersion::v4>::smallest_frame_size : Layout<IpVersion::v6>::smallest_frame_size;
+}
+
+/// Throws Fault{bad_frame_size} below 64 (IPv4) or 84 (IPv6) or above 9216 octets with FCS (R2544-04, R5180-10, R8219-01).
 void check_frame_size(IpVersion version, std::size_t frame_size);
 
 /// Format of RFC 2544 C.2.6.4 with computed lengths (R2544-31, R2544-32) and the tag of layout.hpp.

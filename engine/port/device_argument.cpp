@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/device_argument.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <system_error>
@@ -20,19 +21,46 @@ std::optional<unsigned> device_argument(const std::string& device, const std::st
     return error == std::errc{} ? std::optional{value} : std::nullopt;
 }
 
+/// Of the ring of a packet socket: what one frame has there.
+unsigned packet_slot_octets(const std::string& device) {
+    constexpr unsigned usual = 2048;
+    return device_argument(device, "framesz").value_or(usual);
+}
+
 }  // namespace
 
-std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device) {
+std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device, std::size_t octets) {
     constexpr unsigned memif_default_log2 = 10;
+    constexpr unsigned memif_default_octets = 2048;
     constexpr unsigned packet_default_frames = 512;
     constexpr unsigned net_ring_frames = 1024;
     constexpr unsigned tap_queue_frames = 500;  // of the kernel's interface (TUN_READQ_SIZE)
-    if (driver == "net_memif") return 1U << device_argument(device, "rsize").value_or(memif_default_log2);
+    if (driver == "net_memif") {
+        const unsigned buffer = std::max(1U, device_argument(device, "bsize").value_or(memif_default_octets));
+        const unsigned buffers = static_cast<unsigned>(octets + buffer - 1) / buffer;
+        return (1U << device_argument(device, "rsize").value_or(memif_default_log2)) / std::max(1U, buffers);
+    }
     if (driver == "net_af_packet") return device_argument(device, "framecnt").value_or(packet_default_frames);
     if (driver == "net_ring") return net_ring_frames;
     if (driver == "net_tap") return tap_queue_frames;
     if (driver == "net_pcap" || driver == "net_null") return all_the_time_in_the_world;
     return std::nullopt;
+}
+
+std::optional<std::size_t> largest_octets(const std::string& driver, const std::string& device) {
+    constexpr std::size_t xdp_octets = 3456;  // one page, less what DPDK and the kernel keep of it
+    constexpr unsigned head_octets = 80;      // what the kernel puts before a frame in a packet socket's ring (66 octets), rounded up
+    if (driver == "net_af_xdp") return xdp_octets;
+    if (driver != "net_af_packet") return std::nullopt;
+    const unsigned slot = packet_slot_octets(device);
+    return slot - std::min(slot, head_octets);
+}
+
+std::size_t receive_room(const std::string& driver, const std::string& device, std::size_t octets) {
+    constexpr std::size_t xdp_headroom = 256;  // the kernel's, in front of each frame
+    if (driver == "net_af_xdp") return octets + xdp_headroom;
+    if (driver == "net_af_packet") return std::max<std::size_t>(octets, packet_slot_octets(device));  // else DPDK does not take the buffers
+    return octets;
 }
 
 std::string interface_of(const std::string& device) {

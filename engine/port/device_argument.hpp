@@ -2,14 +2,21 @@
 // Station 4, port: what a device string tells of its port.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 namespace evenhand::port {
 
-/// Frames that the ring of a software port holds: these do not follow the number of descriptors that is asked for. 2^30 for those that wait for
-/// their reader; nothing for other drivers.
-[[nodiscard]] std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device);
+/// Frames of `octets` (without FCS) that the ring of a software port holds: these do not follow the number of descriptors that is asked for.
+/// 2^30 for those that wait for their reader; nothing for other drivers. A memif takes as many descriptors as a frame has buffers (`bsize`).
+[[nodiscard]] std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device, std::size_t octets);
+
+/// The largest frame, without FCS, that the driver or its arguments leave room for; nothing where they have no say.
+[[nodiscard]] std::optional<std::size_t> largest_octets(const std::string& driver, const std::string& device);
+
+/// Room that this driver wants behind the headroom of a buffer that receives frames of `octets`.
+[[nodiscard]] std::size_t receive_room(const std::string& driver, const std::string& device, std::size_t octets);
 
 /// The kernel's interface behind the device (`iface=`); empty if there is none.
 [[nodiscard]] std::string interface_of(const std::string& device);

@@ -22,6 +22,8 @@
 #include <utility>
 
 #include "fault.hpp"
+#include "frame/layout.hpp"
+#include "frame/vlan.hpp"
 #include "port/device_argument.hpp"
 #include "port/dpdk_host.hpp"
 
@@ -46,12 +48,25 @@ std::uint16_t transmit_buffer_octets(unsigned largest_frame_octets) {
     return static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL(largest_frame_octets, unsigned{RTE_CACHE_LINE_SIZE}));
 }
 
+/// The same for receiving; none smaller than usual, since a DUT may send anything. `room` is that behind the headroom.
+std::uint16_t receive_buffer_octets(std::size_t room) {
+    constexpr std::size_t most_room = 65'000;  // a buffer's length has 16 bits; what wants more is refused by its driver
+    return static_cast<std::uint16_t>(
+        std::max<std::size_t>(RTE_MBUF_DEFAULT_BUF_SIZE, RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL(std::min(room, most_room), std::size_t{RTE_CACHE_LINE_SIZE})));
+}
+
 [[noreturn]] void refuse(const PortOptions& options, int error, const std::string& what, const std::string& next) {
     // Drivers return -1 for want of a better number, which reads as EPERM: believe it only where it can be true.
     const int code = (error < 0 ? -error : error) == EPERM && geteuid() == 0 ? 0 : std::abs(error);
     const bool denied = code == EPERM || code == EACCES;
     throw Fault{denied ? FaultCode::no_permission : FaultCode::no_device, fmt::format("{}: {} ({})", options.device, what, code == 0 ? "no reason given" : rte_strerror(code)),
                 options.where, denied ? "Run as root, or give the program the rights that the device needs." : next};
+}
+
+[[noreturn]] void refuse_frames(const PortOptions& options, std::size_t octets, std::size_t largest_mtu, const std::string& next) {
+    constexpr std::size_t around = frame::ethernet_octets + frame::fcs_octets;
+    throw Fault{FaultCode::bad_frame_size,
+                fmt::format("{}: a frame of {} octets; this port takes {} at the most", options.device, octets + frame::fcs_octets, largest_mtu + around), options.where, next};
 }
 
 class Deadline {
@@ -103,6 +118,8 @@ int attach(const std::string& device) {
 DpdkPort::DpdkPort(PortOptions options, const std::function<void(std::span<std::byte>)>& fill_buffer) : options_{std::move(options)} {
     try {
         probe();
+        configure();
+        let_large_frames_in();
         make_pools(fill_buffer);
         start();
     } catch (...) {
@@ -136,6 +153,49 @@ void DpdkPort::probe() {
     }
 }
 
+void DpdkPort::configure() {
+    rte_eth_dev_info info{};
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    rte_eth_conf conf{};
+    if (options_.receive_queues > 1) {
+        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
+    }
+    const auto receive_queues = static_cast<std::uint16_t>(options_.receive_queues);
+    const auto transmit_queues = static_cast<std::uint16_t>(options_.transmit_queues);
+    require(options_, rte_eth_dev_configure(id_, receive_queues, transmit_queues, &conf), "the device cannot be configured");
+}
+
+/// A port that has an MTU of its own is given one; an interface of the kernel keeps what its host gave it, and so must others be asked for.
+void DpdkPort::let_large_frames_in() const {
+    const std::size_t octets = std::max(options_.largest_receive_octets, options_.largest_transmit_octets);
+    const std::string interface = interface_of(options_.device);
+    const bool is_of_kernel = !interface.empty() && driver_ != "net_tap";  // that makes its interface itself
+    // The kernel lets a frame be longer by one tag of 802.1Q, and no other.
+    const std::size_t tags = is_of_kernel && options_.tag_octets != frame::vlan_tag_octets ? 0 : options_.tag_octets;
+    if (octets <= frame::largest_usual_frame_size - frame::fcs_octets + tags) return;
+    const auto mtu = static_cast<std::uint16_t>(octets - frame::ethernet_octets - tags);
+    rte_eth_dev_info info{};
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    const auto take_at_most = [&](std::size_t largest_mtu, const std::string& next) {
+        if (mtu > largest_mtu) refuse_frames(options_, octets, largest_mtu + tags, next);
+    };
+    if (const auto largest = largest_octets(driver_, options_.device)) {
+        take_at_most(*largest - frame::ethernet_octets, driver_ == "net_af_packet" ? "Raise framesz and blocksz of the device." : "Use smaller frames, or another kind of port.");
+    }
+    if (is_of_kernel) {
+        take_at_most(info.max_mtu, "Use smaller frames, or another kind of port.");
+        std::size_t kernel_mtu = mtu;
+        std::ifstream{"/sys/class/net/" + interface + "/mtu"} >> kernel_mtu;
+        take_at_most(kernel_mtu, fmt::format("Give the interface room for them, and its neighbours as well: ip link set dev {} mtu {}", interface, mtu));
+        return;
+    }
+    const int result = rte_eth_dev_set_mtu(id_, mtu);
+    if (result == 0 || (result == -ENOTSUP && !is_pci_device(options_.device))) return;
+    take_at_most(info.max_mtu, "Use smaller frames, or another port.");
+    refuse(options_, result, fmt::format("the device does not take an MTU of {}", mtu), "Use smaller frames, or another port.");
+}
+
 void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer) {
     const auto make = [this](const std::string& name, unsigned buffers, std::uint16_t buffer_octets = RTE_MBUF_DEFAULT_BUF_SIZE) {
         rte_mempool* const pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, static_cast<int>(rte_socket_id()));
@@ -146,7 +206,8 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
         return pool;
     };
     receive_pool_ =
-        make(fmt::format("receive-{}", id_), std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1) + options_.extra_receive_buffers);
+        make(fmt::format("receive-{}", id_), std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1) + options_.extra_receive_buffers,
+             receive_buffer_octets(receive_room(driver_, options_.device, options_.largest_receive_octets)));
     answer_pool_ = make(fmt::format("answer-{}", id_), 2 * answer_ring_frames - 1);
     for (unsigned queue = 0; queue < options_.transmit_queues; ++queue) {
         transmit_pools_.push_back(make(fmt::format("transmit-{}-{}", id_, queue), std::max(least_transmit_buffers, 2 * options_.transmit_ring_frames - 1),
@@ -166,16 +227,8 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
 }
 
 void DpdkPort::start() {
-    rte_eth_dev_info info{};
-    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
-    rte_eth_conf conf{};
-    if (options_.receive_queues > 1) {
-        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-        conf.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
-    }
     const auto receive_queues = static_cast<std::uint16_t>(options_.receive_queues);
     const auto transmit_queues = static_cast<std::uint16_t>(options_.transmit_queues);
-    require(options_, rte_eth_dev_configure(id_, receive_queues, transmit_queues, &conf), "the device cannot be configured");
     auto receive_descriptors = static_cast<std::uint16_t>(options_.receive_ring_frames);
     auto transmit_descriptors = static_cast<std::uint16_t>(options_.transmit_ring_frames);
     require(options_, rte_eth_dev_adjust_nb_rx_tx_desc(id_, &receive_descriptors, &transmit_descriptors), "the ring sizes do not suit the device");
@@ -192,7 +245,7 @@ void DpdkPort::start() {
     switch_flow_control_off();
     find_pause_counters();
     kernel_interface_ = interface_of(options_.device);
-    const auto of_software = software_ring_frames(driver_, options_.device);
+    const auto of_software = software_ring_frames(driver_, options_.device, std::max(options_.largest_receive_octets, options_.largest_transmit_octets));
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);
     rte_eth_rxq_info queue_info{};
     if (of_software) {

@@ -32,6 +32,8 @@ struct PortOptions {
     unsigned receive_ring_frames = 2048;
     unsigned transmit_ring_frames = 2048;
     unsigned largest_transmit_octets = 0;  // of the frames that reserve() is for, without FCS; 0: as large as any
+    unsigned largest_receive_octets = 0;   // of any frame that should come in whole, without FCS; 0: as all ports take them
+    unsigned tag_octets = 0;               // of VLAN tags in these; an MTU does not count them
     unsigned extra_receive_buffers = 0;    // for a user that keeps frames for a while, as a router does
     double link_timeout_s = 10;
 };
@@ -42,7 +44,8 @@ class DpdkPort {
    public:
     using Frame = rte_mbuf;
 
-    /// Throws Fault{no_device, no_permission, no_memory} and leaves nothing open then.
+    /// Throws Fault{no_device, no_permission, no_memory}, or Fault{bad_frame_size} if the device does not take frames as large as asked for;
+    /// leaves nothing open then.
     DpdkPort(PortOptions options, const std::function<void(std::span<std::byte>)>& fill_buffer);
     ~DpdkPort();
     DpdkPort(const DpdkPort&) = delete;
@@ -105,6 +108,8 @@ class DpdkPort {
 
    private:
     void probe();
+    void configure();
+    void let_large_frames_in() const;
     void make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer);
     void start();
     void start_device() const;

@@ -74,8 +74,9 @@ class Round {
             if (plan::direction_sent_by(s.side) != hosts.direction()) continue;
             const unsigned streams = tester.streams(s.side);
             const frame::StreamShare share{.first = s.number, .stride = streams};
-            const auto source =
-                hosts.make_source(tester.request().plan, static_cast<std::uint8_t>(s.number), share, tester.source_mac(s.side, 0), tester.responder(s.side).dut_mac().value());
+            const frame::TaggedSource source{
+                hosts.make_source(tester.request().plan, static_cast<std::uint8_t>(s.number), share, tester.source_mac(s.side, 0), tester.responder(s.side).dut_mac().value()),
+                tester.tags(s.side)};
             const auto schedule = whole.stream(share.first, share.stride);
             constexpr Punctuality never_overdue{.overdue_after = Ticks{1} << 62U};
             senders.emplace_back(tester.port(s.side), s.number, source, schedule, share.count(hosts.pending().size()), never_overdue, deadline);
@@ -131,7 +132,7 @@ class Round {
 
 LearningResult Tester::learn(const LearnRequest& request, LearningObserver& observer) {
     for (const auto direction : request.directions)
-        check_rate(direction, request.rate_fps, frame::LearningSource::octets_of(request_.plan.version) + frame::fcs_octets, "rate_fps");
+        check_rate(direction, request.rate_fps, frame::smallest_frame_size(request_.plan.version) + tags(plan::sending_side(direction)).octets(), "rate_fps");
     check_resolved("learn");
     std::vector<HostsToReach> directions;
     std::array<std::uint64_t, 2> answers_before{};

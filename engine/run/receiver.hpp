@@ -12,6 +12,7 @@
 
 #include "frame/check.hpp"
 #include "frame/reader.hpp"
+#include "frame/vlan.hpp"
 #include "pace/clock.hpp"
 #include "tally/delays.hpp"
 #include "tally/sequence_map.hpp"
@@ -65,7 +66,8 @@ constexpr unsigned more_may_wait = 32;  // some drivers hand over so many at the
 template <RxPort Port, NeighborAnswerer Responder>
 class Receiver {
    public:
-    Receiver(Port& port, unsigned queue, Responder& responder) noexcept : port_{&port}, queue_{queue}, responder_{&responder} {}
+    /// `tags`: those that frames of this side have; all others are foreign.
+    Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {}) noexcept : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags} {}
 
     /// Begin a trial at `now`. The map holds all frames of the direction and, like the tally, outlives the trial.
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
@@ -94,24 +96,40 @@ class Receiver {
         const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
         if (n != 0) now = clock.now();
         if (is_armed_) note_poll(now, n);
-        if (n != 0) take(n, now);
+        if (n != 0) tags_.octets() == 0 ? take<false>(n, now) : take<true>(n, now);
         if (is_armed_ && expectation_->order != nullptr) share_order(before, n, clock);
         return n;
     }
 
    private:
+    /// Compiled for links with and without tags, so that those without pay for one decision a burst.
+    template <bool has_tags>
     void take(unsigned n, Ticks now) noexcept {
         unsigned kept = 0;
         for (unsigned i = 0; i < n; ++i) {
             typename Port::Frame* const frame = frames_[i];
-            const frame::FirstLook look = frame::look_at(Port::octets(frame), Port::length(frame));
+            std::byte* octets = Port::octets(frame);
+            std::size_t length = Port::length(frame);
+            std::size_t around = 0;
+            if constexpr (has_tags) {
+                if (!tags_.take(octets, length)) {
+                    if (is_armed_) ++tally_->foreign_frames;
+                    frames_[kept++] = frame;
+                    continue;
+                }
+                around = tags_.octets();
+                octets += around;
+                length -= around;
+            }
+            const frame::FirstLook look = frame::look_at(octets, length);
             if (look.kind == frame::FrameKind::test) {
-                if (is_armed_) count_test_frame(Port::octets(frame), Port::length(frame), look, now);
+                if (is_armed_) count_test_frame(octets, length, look, now);
             } else if (look.kind == frame::FrameKind::neighbor) {
                 if (is_armed_) ++tally_->neighbor_frames;
-                const std::size_t answer = responder_->answer({Port::octets(frame), Port::room(frame)}, Port::length(frame));
+                const std::size_t answer = responder_->answer({octets, Port::room(frame) - around}, length);
                 if (answer != 0) {
-                    Port::set_length(frame, answer);
+                    if constexpr (has_tags) tags_.put(Port::octets(frame));
+                    Port::set_length(frame, answer + around);
                     port_->post_answer(frame);
                     continue;
                 }
@@ -220,6 +238,7 @@ class Receiver {
     Port* port_;
     unsigned queue_;
     Responder* responder_;
+    frame::VlanTags tags_;
     bool is_armed_ = false;
     std::optional<Expectation> expectation_;  // while armed
     tally::SequenceMap* map_ = nullptr;

@@ -59,7 +59,8 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{req
         throw Fault{FaultCode::bad_request, fmt::format("both sides are {}", name_of_device(plan::Side::left)), "ports", "Give each side a device of its own."};
     }
     plan::check_plan(request_.plan);
-    frame::check_frame_size(request_.plan.version, request_.frame_size);
+    for (const auto side : both_sides) tags_[index(side)] = frame::VlanTags{request_.ports[index(side)].vlans};
+    check_frame_sizes();
     count_queues();
 
     opened_at_ = pace::sample_clocks();  // the rate is measured while the ports open
@@ -72,9 +73,9 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{req
     for (const auto& opened : ports_) opened->wait_for_link();
     for (const auto& w : request_.workers) {
         auto worker = std::make_unique<Worker>(w.cpu);
-        for (const auto& r : w.receivers) worker->add_receiver(*ports_[index(r.side)], r.number, *responders_[index(r.side)]);
+        for (const auto& r : w.receivers) worker->add_receiver(*ports_[index(r.side)], r.number, *responders_[index(r.side)], tags(r.side));
         for (const auto& s : w.senders) {
-            if (s.number == 0) worker->add_outlet(*ports_[index(s.side)], *responders_[index(s.side)]);
+            if (s.number == 0) worker->add_outlet(*ports_[index(s.side)], *responders_[index(s.side)], tags(s.side));
         }
         workers_.push_back(std::move(worker));
     }
@@ -109,9 +110,28 @@ void Tester::count_queues() {
     }
 }
 
+/// A frame size counts the tags of the side that sends; the other side's may make the frame longer.
+void Tester::check_frame_sizes() const {
+    for (const auto side : both_sides) {
+        const auto around = tags(side).octets();
+        const auto larger = std::max(request_.frame_size, request_.frame_size - around + tags(plan::other_side(side)).octets());
+        const std::size_t least = frame::smallest_frame_size(request_.plan.version) + around;
+        if (around == 0 && larger == request_.frame_size) {
+            frame::check_frame_size(request_.plan.version, request_.frame_size);
+        } else if (request_.frame_size < least || larger > frame::largest_frame_size) {
+            throw Fault{FaultCode::bad_frame_size,
+                        fmt::format("{} octets cannot be an IPv{} test frame with the VLAN tags of the {} side", request_.frame_size, static_cast<int>(request_.plan.version),
+                                    name_of(side)),
+                        "frame_size", fmt::format("Use {} to {}: a frame size counts the tags.", least, frame::largest_frame_size - (larger - request_.frame_size))};
+        }
+    }
+}
+
 void Tester::open_port(plan::Side side) {
     const auto& p = request_.ports[index(side)];
     const std::size_t octets = request_.frame_size - frame::fcs_octets;
+    const std::size_t around = tags(side).octets();
+    const std::size_t coming = untagged_frame_size(plan::other_side(side)) + around - frame::fcs_octets;
     const auto version = request_.plan.version;
     ports_[index(side)] = std::make_unique<port::DpdkPort>(port::PortOptions{.device = p.device,
                                                                              .where = fmt::format("ports.{}.device", name_of(side)),
@@ -119,8 +139,10 @@ void Tester::open_port(plan::Side side) {
                                                                              .transmit_queues = streams_[index(side)],
                                                                              .receive_ring_frames = p.receive_ring_frames,
                                                                              .transmit_ring_frames = p.transmit_ring_frames,
-                                                                             .largest_transmit_octets = static_cast<unsigned>(octets)},
-                                                           [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets)); });
+                                                                             .largest_transmit_octets = static_cast<unsigned>(octets),
+                                                                             .largest_receive_octets = static_cast<unsigned>(std::max(octets, coming)),
+                                                                             .tag_octets = static_cast<unsigned>(around)},
+                                                           [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets).subspan(around)); });
     const auto& s = request_.plan.side(side);
     const auto own_mac = p.mac.value_or(ports_[index(side)]->mac());
     const auto host_macs = request_.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{request_.seed, side}} : std::nullopt;
@@ -145,7 +167,11 @@ frame::FrameCheck Tester::frame_check(plan::Direction direction, std::size_t fra
 }
 
 void Tester::check_rate(plan::Direction direction, double rate_fps, std::size_t frame_size, const char* where) const {
-    const auto limit = rate_limit(line_rate_bps(plan::sending_side(direction)), frame_size, ticks_per_second());
+    const auto from = plan::sending_side(direction);
+    const auto to = plan::receiving_side(direction);
+    const auto limit = std::min(rate_limit(line_rate_bps(from), frame_size, ticks_per_second()),
+                                rate_limit(line_rate_bps(to), std::max(frame_size, frame_size - tags(from).octets() + tags(to).octets()), ticks_per_second()),
+                                [](const auto& a, const auto& b) { return a.fps < b.fps; });
     if (rate_fps > limit.fps) {
         const auto what = limit.is_of_line ? "the line carries" : "can be told apart by this CPU's clock";
         throw Fault{FaultCode::bad_rate, fmt::format("{:.0f} fps are more than the {:.0f} fps that {}", rate_fps, limit.fps, what), where,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frame/check.hpp"
+#include "frame/vlan.hpp"
 #include "neighbor/responder.hpp"
 #include "port/dpdk_port.hpp"
 #include "run/request.hpp"
@@ -39,7 +40,7 @@ class Tester {
     /// not_resolved (nothing is sent then).
     [[nodiscard]] LearningResult learn(const LearnRequest& request, LearningObserver& observer);
 
-    /// Throws Fault{bad_rate} if frames of this size do not fit on the line, or into the ticks of the clock.
+    /// Throws Fault{bad_rate} if frames that leave with this size do not fit on one of both lines, or into the ticks of the clock.
     void check_rate(plan::Direction direction, double rate_fps, std::size_t frame_size, const char* where) const;
     /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.
     void check_resolved(const char* where) const;
@@ -62,6 +63,11 @@ class Tester {
     [[nodiscard]] std::uint16_t session() const noexcept { return session_; }
     /// What arrives in this direction, as a receiver checks it.
     [[nodiscard]] frame::FrameCheck frame_check(plan::Direction direction, std::size_t frame_octets) const;
+    /// Those of all frames on the link of this side.
+    [[nodiscard]] const frame::VlanTags& tags(plan::Side side) const { return tags_[index(side)]; }
+    [[nodiscard]] bool has_tags() const { return tags_[0].octets() + tags_[1].octets() != 0; }
+    /// Frame size as the plan's frames would have it without the tags of the side that sends them.
+    [[nodiscard]] std::size_t untagged_frame_size(plan::Side side) const { return request_.frame_size - tags(side).octets(); }
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
     [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[index(side)]; }
     [[nodiscard]] std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
@@ -75,10 +81,12 @@ class Tester {
    private:
     static std::size_t index(plan::Side side) { return static_cast<std::size_t>(side); }
     void count_queues();
+    void check_frame_sizes() const;
     void open_port(plan::Side side);
 
     OpenRequest request_;
     std::uint16_t session_ = 0;
+    std::array<frame::VlanTags, 2> tags_;
     std::array<unsigned, 2> streams_{};
     std::array<unsigned, 2> receive_queues_{};
     std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;

@@ -143,9 +143,9 @@ std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const T
         if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
         const unsigned streams = tester.streams(s.side);
         const auto& responder = tester.responder(s.side);
-        const auto frame_template =
-            frame::make_template(open.plan, open.frame_size, {.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = tester.wire_trial(request.trial)},
-                                 responder.own_mac(), responder.dut_mac().value());
+        const auto frame_template = frame::make_template(open.plan, tester.untagged_frame_size(s.side),
+                                                         {.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = tester.wire_trial(request.trial)},
+                                                         responder.own_mac(), responder.dut_mac().value());
         const frame::StreamShare share{.first = s.number, .stride = streams};
         const frame::TestFrameSource<V> source{frame_template, plan::FlowDraw{open.plan, direction, open.seed}, share};
         const auto schedule = schedule_of(request, time.start, ticks_per_second).stream(share.first, share.stride);
@@ -159,17 +159,25 @@ std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const T
     return senders;
 }
 
-/// Chosen here, before the start: a trial whose hosts have the port's MAC runs the loop without theirs.
+/// Chosen here, before the start: a trial whose hosts have the port's MAC runs the loop without theirs, and one without VLAN tags without those.
 template <IpVersion V>
 void make_senders_of(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second) {
     using Plain = frame::TestFrameSource<V>;
     using WithMacs = frame::HostMacSource<Plain, V>;
+    const auto make = [&]<class Source>(auto wrap) {
+        if (tester.has_tags()) {
+            using Tagged = frame::TaggedSource<Source>;
+            trial.senders = make_senders<V, Tagged>(tester, request, worker, time, ticks_per_second, trial,
+                                                    [&](const Plain& source, Side side) { return Tagged{wrap(source, side), tester.tags(side)}; });
+        } else {
+            trial.senders = make_senders<V, Source>(tester, request, worker, time, ticks_per_second, trial, wrap);
+        }
+    };
     if (tester.request().host_macs == HostMacMode::port) {
-        trial.senders = make_senders<V, Plain>(tester, request, worker, time, ticks_per_second, trial, [](const Plain& source, Side) { return source; });
+        make.template operator()<Plain>([](const Plain& source, Side) { return source; });
     } else {
-        trial.senders = make_senders<V, WithMacs>(tester, request, worker, time, ticks_per_second, trial, [&](const Plain& source, Side side) {
-            return WithMacs{source, plan::HostSet{tester.request().plan.side(side).hosts}, plan::HostMacs{tester.request().seed, side}};
-        });
+        make.template operator()<WithMacs>(
+            [&](const Plain& source, Side side) { return WithMacs{source, plan::HostSet{tester.request().plan.side(side).hosts}, plan::HostMacs{tester.request().seed, side}}; });
     }
 }
 
@@ -196,7 +204,7 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
                                          .direction = direction,
                                          .expectation = {.trial = tester.wire_trial(request.trial),
                                                          .direction = direction,
-                                                         .check = tester.frame_check(direction, open.frame_size - frame::fcs_octets),
+                                                         .check = tester.frame_check(direction, tester.untagged_frame_size(plan::sending_side(direction)) - frame::fcs_octets),
                                                          .start = time.start,
                                                          .clock_skew = static_cast<Ticks>(clock_skew_us * ticks_per_second / us_per_second),
                                                          .residual_end = time.residual_end,

@@ -63,7 +63,11 @@ bool Worker::idle_turn() {
     for (auto& outlet : outlets_) {
         frames += outlet->port->flush_answers();
         if (outlet->question_wanted.exchange(false, std::memory_order_acquire)) {
-            outlet->port->send_control([&](std::span<std::byte> frame) { return outlet->responder->write_question(frame); });
+            outlet->port->send_control([&](std::span<std::byte> frame) {
+                const std::size_t octets = outlet->responder->write_question(frame.subspan(outlet->tags.octets()));
+                outlet->tags.put(frame.data());
+                return outlet->tags.octets() + octets;
+            });
         }
     }
     return frames != 0;

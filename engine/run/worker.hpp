@@ -16,6 +16,7 @@
 #include "frame/host_mac_source.hpp"
 #include "frame/learning_source.hpp"
 #include "frame/source.hpp"
+#include "frame/vlan.hpp"
 #include "neighbor/responder.hpp"
 #include "plan/plan.hpp"
 #include "port/dpdk_port.hpp"
@@ -28,7 +29,12 @@ template <plan::IpVersion V>
 using PortSender = Sender<port::DpdkPort, frame::TestFrameSource<V>>;
 template <plan::IpVersion V>
 using HostMacSender = Sender<port::DpdkPort, frame::HostMacSource<frame::TestFrameSource<V>, V>>;
-using LearningSender = Sender<port::DpdkPort, frame::LearningSource>;
+/// The same around either, for links with VLAN tags.
+template <plan::IpVersion V>
+using TaggedSender = Sender<port::DpdkPort, frame::TaggedSource<frame::TestFrameSource<V>>>;
+template <plan::IpVersion V>
+using TaggedHostMacSender = Sender<port::DpdkPort, frame::TaggedSource<frame::HostMacSource<frame::TestFrameSource<V>, V>>>;
+using LearningSender = Sender<port::DpdkPort, frame::TaggedSource<frame::LearningSource>>;
 using PortReceiver = Receiver<port::DpdkPort, neighbor::Responder>;
 
 /// One worker's share of one trial or of one round of learning. Made by the session before it, used by the worker during it, read by
@@ -36,7 +42,8 @@ using PortReceiver = Receiver<port::DpdkPort, neighbor::Responder>;
 struct WorkerTrial {
     /// All senders of a worker send one kind of frame, so that the loop is compiled for it.
     std::variant<std::vector<PortSender<plan::IpVersion::v4>>, std::vector<PortSender<plan::IpVersion::v6>>, std::vector<HostMacSender<plan::IpVersion::v4>>,
-                 std::vector<HostMacSender<plan::IpVersion::v6>>, std::vector<LearningSender>>
+                 std::vector<HostMacSender<plan::IpVersion::v6>>, std::vector<TaggedSender<plan::IpVersion::v4>>, std::vector<TaggedSender<plan::IpVersion::v6>>,
+                 std::vector<TaggedHostMacSender<plan::IpVersion::v4>>, std::vector<TaggedHostMacSender<plan::IpVersion::v6>>, std::vector<LearningSender>>
         senders;
     std::vector<plan::Direction> sender_directions;  // of the senders, in their order
     std::vector<frame::StreamShare> sender_shares;   // the same, of test frames only
@@ -78,9 +85,9 @@ class Worker {
     Worker& operator=(const Worker&) = delete;
 
     /// Before start(): receive queue `queue` of `port` is read here.
-    void add_receiver(port::DpdkPort& port, unsigned queue, neighbor::Responder& responder) { receivers_.emplace_back(port, queue, responder); }
+    void add_receiver(port::DpdkPort& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags) { receivers_.emplace_back(port, queue, responder, tags); }
     /// Before start(): answers and questions of `port` leave here; this worker owns its transmit queue 0.
-    void add_outlet(port::DpdkPort& port, neighbor::Responder& responder) { outlets_.push_back(std::make_unique<Outlet>(port, responder)); }
+    void add_outlet(port::DpdkPort& port, neighbor::Responder& responder, const frame::VlanTags& tags) { outlets_.push_back(std::make_unique<Outlet>(port, responder, tags)); }
 
     /// Starts the thread on its CPU. Throws Fault{no_cpu}.
     void start();
@@ -99,9 +106,10 @@ class Worker {
 
    private:
     struct Outlet {
-        Outlet(port::DpdkPort& p, neighbor::Responder& r) : port{&p}, responder{&r} {}
+        Outlet(port::DpdkPort& p, neighbor::Responder& r, const frame::VlanTags& t) : port{&p}, responder{&r}, tags{t} {}
         port::DpdkPort* port;
         neighbor::Responder* responder;
+        frame::VlanTags tags;
         std::atomic<bool> question_wanted{false};  // set by the session, cleared by the worker
     };
 

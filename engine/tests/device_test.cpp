@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault.hpp"
+#include "port/device_argument.hpp"
 #include "port/device_files.hpp"
 #include "port/device_string.hpp"
 
@@ -144,6 +145,21 @@ TEST_CASE("what a port takes for a socket is one, or is not there yet") {
                                "net_virtio_user0,path=" + socket_path, std::string{"net_ring0"}}) {
         CHECK(port::DeviceFiles{device, ""}.device() == device);
     }
+}
+
+TEST_CASE("a ring holds fewer frames that take several of its buffers, and a port says how large a frame may be (R8219-01)") {
+    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11", 60) == 2048U);
+    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11", 2048) == 2048U);
+    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11", 9212) == 2048U / 5);
+    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11,bsize=9216", 9212) == 2048U);
+    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11,bsize=64", 1514) == 2048U / 24);
+    CHECK(port::largest_octets("net_memif", "net_memif0") == std::nullopt);
+    CHECK(port::largest_octets("net_af_packet", "net_af_packet0,iface=eth0") == 1968U);
+    CHECK(port::largest_octets("net_af_packet", "net_af_packet0,iface=eth0,blocksz=12288,framesz=12288") == 12208U);
+    CHECK(port::largest_octets("net_af_xdp", "net_af_xdp0,iface=eth0") == 3456U);
+    CHECK(port::receive_room("net_ring", "net_ring0", 9212) == 9212U);
+    CHECK(port::receive_room("net_af_xdp", "net_af_xdp0,iface=eth0", 2044) == 2044U + 256);
+    CHECK(port::receive_room("net_af_packet", "net_af_packet0,iface=eth0,framesz=12288", 9212) == 12288U);
 }
 
 }  // namespace device_test

@@ -11,6 +11,7 @@
 
 #include "contract/reader.hpp"
 #include "fault.hpp"
+#include "frame/vlan.hpp"
 #include "port/device_string.hpp"
 
 namespace evenhand::router {
@@ -56,6 +57,17 @@ PortConfig read_port(ObjectReader r) {
     }
     if (r.has("receive_ring_frames")) port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
     if (r.has("transmit_ring_frames")) port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
+    if (r.has("vlan")) {
+        for (const auto& value : r.array("vlan")) {
+            if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 || value.get<std::uint64_t>() > frame::largest_vlan) {
+                r.refuse("vlan", fmt::format("{} is no VLAN", value.dump()), fmt::format("Use 1 to {}.", frame::largest_vlan));
+            }
+            port.vlans.push_back(value.get<std::uint16_t>());
+        }
+        if (port.vlans.empty() || port.vlans.size() > frame::most_vlan_tags) {
+            r.refuse("vlan", fmt::format("{} VLAN tags", port.vlans.size()), "Give one, or two: the outer (802.1ad) first; or leave it out.");
+        }
+    }
     r.finish();
     return port;
 }
@@ -193,6 +205,7 @@ RouterConfig read_config(std::string_view text) {
     constexpr double longest_us = 10e6;
     if (r.has("extra_delay_us")) config.extra_delay_us = r.number("extra_delay_us", 0, longest_us);
     if (r.has("late_after_us")) config.late_after_us = r.number("late_after_us", 0, longest_us, true);
+    if (r.has("largest_frame_size")) config.largest_frame_size = r.whole("largest_frame_size", frame::largest_usual_frame_size, frame::largest_frame_size);
     if (r.has("host")) read_host(r.object("host"), config.host);
     r.finish();
     check_addresses(config);

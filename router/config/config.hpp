@@ -12,6 +12,7 @@
 #include "elements/elements.hpp"
 #include "elements/spread.hpp"
 #include "forward/counters.hpp"
+#include "frame/layout.hpp"
 #include "plan/address.hpp"
 #include "port/dpdk_host.hpp"
 #include "tables/interface.hpp"
@@ -25,6 +26,7 @@ struct PortConfig {
     std::vector<InterfaceAddress> addresses;
     unsigned receive_ring_frames = 2048;
     unsigned transmit_ring_frames = 2048;
+    std::vector<std::uint16_t> vlans;  // of all frames on its link: none, one, or two (the outer one first)
 };
 
 struct RouteConfig {
@@ -54,6 +56,7 @@ struct RouterConfig {
     DefectOptions defects;
     double extra_delay_us = 0;
     double late_after_us = 100;
+    std::size_t largest_frame_size = frame::largest_usual_frame_size;  // octets with FCS that its ports take
     unsigned cpu = 0;
     port::HostOptions host;
 };

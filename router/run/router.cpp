@@ -31,9 +31,12 @@ std::size_t waiting_frames(const RouterConfig& config) {
 
 /// Megabytes for frame buffers and tables.
 unsigned memory_mb(const RouterConfig& config, std::size_t waiting) {
-    const std::size_t buffer_octets = config.host.hugepages ? 2560 : 4096;  // no buffer lies across two pages, and small pages hold one
-    constexpr std::size_t other_mb = 256;                                   // librte_lpm alone takes 64 for each family
-    const std::size_t buffers = 2 * (waiting + 2 * largest_ring);           // besides those that wait: arrivals, and frames of our own
+    constexpr std::size_t around = 512;  // headroom, and what DPDK keeps of each buffer
+    constexpr std::size_t page = 4096;
+    const std::size_t needed = std::max<std::size_t>(2048, config.largest_frame_size) + around;
+    const std::size_t buffer_octets = config.host.hugepages ? needed : (needed + page - 1) / page * page;  // a buffer begins a page of its own
+    constexpr std::size_t other_mb = 256;                                                                  // librte_lpm alone takes 64 for each family
+    const std::size_t buffers = 2 * (waiting + 2 * largest_ring);                                          // besides those that wait: arrivals, and frames of our own
     return std::max(config.host.memory_mb, static_cast<unsigned>(other_mb + (buffers * buffer_octets >> 20U)));
 }
 
@@ -58,8 +61,8 @@ Router::Router(const RouterConfig& config) : context_{.ticks_per_second = pace::
         const double dearest = config.neighbor_cost.factor(std::max<std::size_t>(config.neighbors.limit, 1));
         options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
     }
-    forwarder_ = std::make_unique<Forwarder<port::DpdkPort>>(std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
-                                                             *local_, std::move(model), Defects{config.defects}, options, pace::TickClock::now());
+    forwarder_ = std::make_unique<Forwarder<port::TaggedPort>>(std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
+                                                               *local_, std::move(model), Defects{config.defects}, options, pace::TickClock::now());
 
     std::promise<void> started;
     auto is_started = started.get_future();
@@ -99,13 +102,18 @@ void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) 
     }
     port::start_dpdk(host, pci);
     for (std::size_t i = 0; i < ports_.size(); ++i) {
-        ports_[i] = std::make_unique<port::DpdkPort>(port::PortOptions{.device = config.ports[i].device,
-                                                                       .where = fmt::format("ports.{}.device", sides[i]),
-                                                                       .receive_ring_frames = config.ports[i].receive_ring_frames,
-                                                                       .transmit_ring_frames = config.ports[i].transmit_ring_frames,
-                                                                       .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
-                                                     [](std::span<std::byte>) {});
-        macs_[i] = config.ports[i].mac.value_or(ports_[i]->mac());
+        const frame::VlanTags tags{config.ports[i].vlans};
+        auto port =
+            std::make_unique<port::DpdkPort>(port::PortOptions{.device = config.ports[i].device,
+                                                               .where = fmt::format("ports.{}.device", sides[i]),
+                                                               .receive_ring_frames = config.ports[i].receive_ring_frames,
+                                                               .transmit_ring_frames = config.ports[i].transmit_ring_frames,
+                                                               .largest_receive_octets = static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets + tags.octets()),
+                                                               .tag_octets = static_cast<unsigned>(tags.octets()),
+                                                               .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
+                                             [](std::span<std::byte>) {});
+        ports_[i] = std::make_unique<port::TaggedPort>(std::move(port), tags);
+        macs_[i] = config.ports[i].mac.value_or(ports_[i]->port().mac());
     }
 }
 

@@ -11,7 +11,7 @@
 
 #include "config/config.hpp"
 #include "forward/forwarder.hpp"
-#include "port/dpdk_port.hpp"
+#include "port/tagged_port.hpp"
 
 namespace evenhand::router {
 
@@ -40,13 +40,13 @@ class Router {
     void copy_counters();
 
     CountersContext context_;
-    std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;
+    std::array<std::unique_ptr<port::TaggedPort>, 2> ports_;
     std::array<plan::MacAddress, 2> macs_{};
     std::array<Interface, 2> interfaces_;
     std::unique_ptr<RouteTable> routes_;
     std::unique_ptr<NeighborTable> neighbors_;
     std::unique_ptr<LocalAnswerer> local_;
-    std::unique_ptr<Forwarder<port::DpdkPort>> forwarder_;
+    std::unique_ptr<Forwarder<port::TaggedPort>> forwarder_;
     std::atomic<bool> quit_{false};
     std::atomic<bool> copy_wanted_{false};  // set by the asker, cleared by the worker when the copy is there
     RouterCounters copy_;                   // the worker's while a copy is wanted, the asker's else

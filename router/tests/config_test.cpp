@@ -20,8 +20,8 @@ namespace {
 Json good() {
     return Json::parse(R"({
       "ports": {"left": {"device": "net_ring0", "addresses": ["10.0.0.1/24", "2001:2:0:1000::1/64"]},
-                "right": {"device": "net_ring1", "mac": "02:00:00:00:d0:02", "addresses": ["10.0.1.1/24"]}},
-      "cpu": 1,
+                "right": {"device": "net_ring1", "mac": "02:00:00:00:d0:02", "vlan": [200, 100], "addresses": ["10.0.1.1/24"]}},
+      "cpu": 1, "largest_frame_size": 9216,
       "routes": [{"network": "198.18.0.0/16", "via": "10.0.0.2"}, {"network": "2001:2::/64", "via": "2001:2:0:1000::2"}],
       "elements": {"count": 36, "rate_fps": 50000, "queue_frames": 512, "hash": "type2",
                    "key": "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa"},
@@ -52,6 +52,9 @@ TEST_CASE("a configuration is read as it is written") {
     CHECK(config.ports[0].addresses[1].prefix_length == 64);
     CHECK_FALSE(config.ports[0].mac);
     CHECK(plan::to_string(*config.ports[1].mac) == "02:00:00:00:d0:02");
+    CHECK(config.ports[0].vlans.empty());
+    CHECK(config.ports[1].vlans == std::vector<std::uint16_t>{200, 100});
+    CHECK(config.largest_frame_size == 9216);
     CHECK(config.routes.size() == 2);
     CHECK(config.routes[0].prefix_length == 16);
     REQUIRE(config.model);

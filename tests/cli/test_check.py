@@ -151,7 +151,7 @@ def test_nothing_is_opened_without_a_testbed(evenhand: Run, engine_playing: Play
         (("--looped", "--duration", "0"), "must be above 0"),
         (("--looped", "--precision", "0"), "precision"),
         (("--looped", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"), "above the maximum rate"),
-        (("--frame-size", "63"), "64 to 1518"),
+        (("--frame-size", "63"), "64 to 9216"),
         (("--plan", "gateway-v5"), "no plan"),
     ],
 )

@@ -57,7 +57,7 @@ def test_ports_without_a_line_rate_need_a_maximum(evenhand: Run, engine_playing:
         (("--step", "0"), "at most 10 %"),
         (("--duration", "0s"), "duration"),
         (("--maximum-rate", "0"), "must be above 0"),
-        (("--frame-size", "9000"), "64 to 1518"),
+        (("--frame-size", "9217"), "64 to 9216"),
         (("--plan", "gateway-v5"), "no plan"),
     ],
 )

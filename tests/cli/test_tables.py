@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.cli.common import read_frame_sizes
 from evenhand.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import RFC_FRAME_SIZES, Repetitions, check_frame_sizes
@@ -35,6 +36,15 @@ def test_all_sizes_make_one_table(evenhand: Run, engine_playing: Play, testbed: 
     assert f"UDP over IPv{plan[-1]}" in ended.out
     assert "R2544-04" not in ended.out
     assert ("84 is used instead" in ended.err) == (plan == "gateway-v6")
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_jumbo_frames_and_those_of_rfc_8219_have_a_name(plan: str) -> None:
+    """R5180-09, R8219-01: the lists of the RFCs."""
+    sizes, notes = read_frame_sizes(make_plan(plan), ["rfc8219"])
+    assert sizes == (make_plan(plan).smallest_frame_size, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216)
+    assert len(notes) == (plan == "gateway-v6")
+    assert read_frame_sizes(make_plan(plan), ["1518, jumbo"])[0] == (1518, 4096, 8192, 9216)
 
 
 def test_fewer_than_five_sizes_are_named(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
@@ -105,11 +115,12 @@ def test_one_pair_comes_first_with_every_size(evenhand: Run, engine_playing: Pla
         (("--repetitions", "10", "--spread", "0"), "spread"),
         (("--spread", "1%"), "cannot be cut short"),
         (("--frame-size", "64,63"), "63 octets"),
-        (("--frame-size", "64,9000"), "64 to 1518"),
+        (("--frame-size", "64,9217"), "64 to 9216"),
         (("--frame-size", "64,64"), "twice"),
         (("--frame-size", "64", "--frame-size", "small"), "frame size"),
         (("--frame-size", "64,"), "frame size"),
         (("--frame-size", "all,64"), "twice"),
+        (("--frame-size", "rfc8219,jumbo"), "twice"),
     ],
 )
 def test_bad_lists_and_repetitions_start_no_engine(

@@ -86,7 +86,7 @@ def test_a_single_trial_is_shown_in_full_and_loss_is_no_error(
         (("--duration", "10s", "--final-duration", "5s"), "shorter than the trials"),
         (("--precision", "0"), "precision"),
         (("--loss-ratio", "100%"), "must be below 1"),
-        (("--frame-size", "63"), "64 to 1518"),
+        (("--frame-size", "63"), "64 to 9216"),
         (("--plan", "gateway-v5"), "no plan"),
         (("--wait-residual", "soon"), "--wait-residual"),
         (("--minimum-rate", "2Mfps", "--maximum-rate", "1Mfps"), "minimum rate"),

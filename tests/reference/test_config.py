@@ -24,6 +24,8 @@ FULL = ReferenceDut(
     neighbor_cost=NeighborCost(free_entries=4096, growth=0.1),
     defects=Defects(seed=3, ratios={"loss": 0.01}, at={"loss": (5,), "reordering": (1, 2)}),
     static_neighbors={"10.0.0.2": "02:00:00:00:00:01"},
+    largest_frame_size=9216,
+    vlans={"left": (100,), "right": (200, 101)},
 )
 
 
@@ -51,6 +53,16 @@ def test_the_model_is_handed_over_whole() -> None:
     assert bytes.fromhex(elements["key"]) == MODEL.key
     assert tuple(elements["table"]) == MODEL.table
     assert (elements["rate_fps"], elements["queue_frames"]) == (50_000, 512)
+
+
+def test_tags_and_the_largest_frame_are_handed_over() -> None:
+    """R5180-09, R8219-01; without them the configuration does not speak of them."""
+    config = FULL.router_config(make_plan("gateway-v6"), DEVICES, cpu=0)
+    assert (config["ports"]["left"]["vlan"], config["ports"]["right"]["vlan"]) == ([100], [200, 101])
+    assert config["largest_frame_size"] == 9216
+    plain = ReferenceDut(vlans={"right": (7,)}).router_config(make_plan("gateway-v6"), DEVICES, cpu=0)
+    assert "vlan" not in plain["ports"]["left"]
+    assert "largest_frame_size" not in plain
 
 
 def test_defects_are_listed_by_kind() -> None:

@@ -15,9 +15,10 @@ import pytest
 from evenhand.cli.limits import LimitOptions
 from evenhand.errors import RequestError
 from evenhand.plan import make_plan
-from evenhand.procedure import limits_of, retries_of
+from evenhand.procedure import choose_frame_size, limits_of, retries_of
 from evenhand.search import DEFAULT_INVALID_RETRIES
 from evenhand.testbed import check_rate, read_testbed
+from evenhand.testbed.vlan import parse_vlans
 from evenhand.trial import Limits
 
 SCHEMA = Path(__file__).resolve().parents[2] / "contract" / "request.schema.json"
@@ -52,6 +53,36 @@ def test_a_good_file_becomes_an_open_request_that_fits_the_contract(tmp_path: Pa
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
     assert request["ports"]["left"] == {"device": "0000:01:00.0", "dut_mac": "02:00:00:00:00:aa", "line_rate_bps": 1e10}
     assert request["host"] == {"memory_mb": 1024, "hugepages": False}
+
+
+@pytest.mark.parametrize(("value", "vlans"), [("100", [100]), ("[200, 100]", [200, 100]), ("[4094]", [4094])])
+def test_the_tags_of_a_link_are_told_to_the_engine(tmp_path: Path, value: str, vlans: list[int]) -> None:
+    """R5180-09: a tag makes the smallest frame larger and the line rate smaller, on the link that has it."""
+    testbed = read_testbed(write(tmp_path, GOOD.replace("[left]", f"[left]\nvlan = {value}")))
+    request = testbed.open_request(make_plan("gateway_v4"), frame_size=72, seed=1)
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
+    assert request["ports"]["left"]["vlan"] == vlans
+    assert "vlan" not in request["ports"]["right"]
+    around = 4 * len(vlans)
+    assert testbed.tag_octets == around
+    assert testbed.max_theoretical_fps(64 + around) == int(1e10 / (8 * (64 + 2 * around + 20)))
+    assert choose_frame_size(make_plan("gateway_v6"), None, tag_octets=around)[0] == 84 + around
+    with pytest.raises(RequestError, match=f"has {64 + around} to 9216 octets"):
+        choose_frame_size(make_plan("gateway_v4"), 65, tag_octets=around)
+
+
+@pytest.mark.parametrize("value", ["0", "4095", "[]x", "[1, 2, 3]", '"100"', "true", "[100, 1.5]"])
+def test_what_is_no_vlan_is_refused_by_its_place(tmp_path: Path, value: str) -> None:
+    with pytest.raises(RequestError):
+        read_testbed(write(tmp_path, GOOD.replace("[left]", f"[left]\nvlan = {value}")))
+
+
+def test_tags_are_written_for_both_links_or_each() -> None:
+    assert parse_vlans("100", where="--vlan") == {"left": (100,), "right": (100,)}
+    assert parse_vlans("200.100,none", where="--vlan") == {"left": (200, 100), "right": ()}
+    for text in ("0", "4095", "1.2.3", "1,2,3", "", "a", "1,", "1..2", "-1"):
+        with pytest.raises(RequestError, match="names no VLANs"):
+            parse_vlans(text, where="--vlan")
 
 
 def test_a_dut_on_this_host_is_told_to_the_engine(tmp_path: Path) -> None:

@@ -30,6 +30,13 @@ def sent_frames(capture: Path, version: int) -> list[bytes]:
     return [frame for frame in map(bytes, rdpcap(str(capture))) if frame[at : at + 3] == MAGIC]
 
 
+def without_vlans(capture: Path, tags: bytes) -> list[bytes]:
+    """All frames of a capture without these VLAN tags, which every one of them must have, outermost first."""
+    frames = [bytes(frame) for frame in rdpcap(str(capture))]
+    assert [frame for frame in frames if frame[12 : 12 + len(tags)] != tags] == []
+    return [frame[:12] + frame[12 + len(tags) :] for frame in frames]
+
+
 def tag_of(frame: bytes, version: int) -> Tag:
     tag = frame[TAG_AT[version] :]
     return Tag(

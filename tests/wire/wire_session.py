@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evenhand.lab import RING_FRAMES, LinuxLab
 from evenhand.plan import AddressPlan
+from evenhand.procedure import OpenTestbed, Setup
 from evenhand.testbed import needed_memory_mb
-from evenhand.trial import EngineSession, find_engine
+from evenhand.trial import EngineSession, Limits, TrialResult, Waits, find_engine
 
 Document = dict[str, Any]
 
@@ -70,8 +72,9 @@ def open_ports(
             ports[side]["dut_mac"] = mac
     workers = workers or one_worker()
     arguments.setdefault("session", 0)  # so that a trial's number on the wire is its own
+    host = {"memory_mb": needed_memory_mb(workers, ports, frame_size or plan.smallest_frame_size)}
     return session.request(
-        "open", host={"memory_mb": needed_memory_mb(workers, ports)}, ports=ports, workers=workers, plan=plan.to_contract(),
+        "open", host=host, ports=ports, workers=workers, plan=plan.to_contract(),
         frame_size=frame_size or plan.smallest_frame_size, seed=seed, **arguments,
     )  # fmt: skip
 
@@ -101,3 +104,17 @@ def run_trial(
     arguments.setdefault("waits", FAST_WAITS)
     arguments.setdefault("limits", PATIENT)
     return session.request("trial", trial=trial, rate_fps=rate_fps, duration_s=duration_s, **arguments)
+
+
+def measure(setup: Setup, plan: AddressPlan, frame_size: int) -> TrialResult:
+    """One short trial by the procedure, of a set-up with a DUT; one that this host spoiled is repeated."""
+    limits = replace(Limits(), **PATIENT)
+    for _ in range(MOST_ATTEMPTS):
+        result = (
+            OpenTestbed(setup=setup)
+            .trial(plan=plan, rate_fps=1000, duration_s=0.2, frame_size=frame_size, waits=Waits(**FAST_WAITS), limits=limits)
+            .trial
+        )
+        if result.is_valid:
+            return result
+    raise AssertionError(result.reasons)

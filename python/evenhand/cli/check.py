@@ -131,6 +131,8 @@ def check(
     given_limits = limits.read()
     setup = None if testbed is None else read_setup(testbed, address_plan)
     if setup is not None:
+        size, note = read_frame_size(address_plan, frame_size, tag_octets=setup.testbed.tag_octets)
+    if setup is not None:
         warn_about(address_plan)
         if goal.max_fps is not None:
             limit = setup.testbed.max_theoretical_fps(size)

@@ -34,7 +34,7 @@ from evenhand.plan import (
     plan_title,
     plan_warnings,
 )
-from evenhand.procedure import BOTH_DIRECTIONS, RFC_FRAME_SIZES, check_frame_sizes, choose_frame_size
+from evenhand.procedure import BOTH_DIRECTIONS, FRAME_SIZE_SETS, MAX_FRAME_SIZE, USUAL_MAX_FRAME_SIZE, check_frame_sizes, choose_frame_size
 from evenhand.report import measured_report
 from evenhand.series import RunStore, StorageError
 from evenhand.units import format_count, parse_size
@@ -81,14 +81,31 @@ DestinationPortsOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Same seed, same frames.")]
 FrameSizeOption = Annotated[
-    str | None, typer.Option("--frame-size", metavar="OCTETS", help="With FCS; IPv4 from 64, IPv6 from 84. Default: the smallest.")
+    str | None, typer.Option("--frame-size", metavar="OCTETS", help="With FCS; IPv4 from 64, IPv6 from 84, to 9216. Default: the smallest.")
 ]
 FrameSizesOption = Annotated[
     list[str] | None,
     typer.Option(
         "--frame-size",
-        metavar="OCTETS,...|all",
-        help="With FCS; IPv4 from 64, IPv6 from 84. Several make one table. all: those of RFC 2544 and RFC 5180. Default: the smallest.",
+        metavar="OCTETS,...|all|jumbo|rfc8219",
+        help="With FCS; IPv4 from 64, IPv6 from 84, to 9216. Several make one table. all: those of RFC 2544 and RFC 5180, to 1518; jumbo:"
+        " 4096, 8192, 9216; rfc8219: all of RFC 8219. Default: the smallest.",
+    ),
+]
+LargestFrameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--largest-frame",
+        metavar="OCTETS",
+        help=f"What its links take, with FCS, to {MAX_FRAME_SIZE}; more for jumbo frames. Default: 1518.",
+    ),
+]
+VlanOption = Annotated[
+    str | None,
+    typer.Option(
+        "--vlan",
+        metavar="ID|ID,ID",
+        help="VLAN of both links, or left,right; OUTER.INNER are two tags (802.1ad and 802.1Q), none is no tag. Default: none.",
     ),
 ]
 LossRatioOption = Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")]
@@ -214,9 +231,20 @@ def parse_mode(text: str, *, where: str) -> Mode:
     )
 
 
-def read_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | None]:
+def read_frame_size(plan: AddressPlan, text: str | None, *, tag_octets: int = 0) -> tuple[int, str | None]:
     """`--frame-size`; see `choose_frame_size`."""
-    return choose_frame_size(plan, None if text is None else parse_size(text, where="--frame-size"))
+    return choose_frame_size(plan, None if text is None else parse_size(text, where="--frame-size"), tag_octets=tag_octets)
+
+
+def read_largest_frame(text: str | None) -> int:
+    """`--largest-frame`. RequestError below 1518, which all links take, or above 9216."""
+    size = USUAL_MAX_FRAME_SIZE if text is None else parse_size(text, where="--largest-frame")
+    if not USUAL_MAX_FRAME_SIZE <= size <= MAX_FRAME_SIZE:
+        raise RequestError(
+            f"{size} octets cannot be the largest frame", where="--largest-frame",
+            next_step=f"Write {USUAL_MAX_FRAME_SIZE} to {MAX_FRAME_SIZE}.",
+        )  # fmt: skip
+    return size
 
 
 def read_frame_sizes(plan: AddressPlan, texts: list[str] | None) -> tuple[tuple[int, ...], list[str]]:
@@ -224,7 +252,7 @@ def read_frame_sizes(plan: AddressPlan, texts: list[str] | None) -> tuple[tuple[
     words = [word for text in texts or [] for word in text.split(",")]
     sizes: list[int | None] = []
     for word in words:
-        sizes += RFC_FRAME_SIZES if word.strip() == "all" else [parse_size(word, where="--frame-size")]
+        sizes += FRAME_SIZE_SETS.get(word.strip()) or [parse_size(word, where="--frame-size")]
     return check_frame_sizes(plan, sizes or [None])
 
 

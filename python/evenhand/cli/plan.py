@@ -32,6 +32,7 @@ from evenhand.cli.common import (
     NetworksOption,
     SeedOption,
     SourcePortsOption,
+    VlanOption,
     err,
     out,
     read_frame_size,
@@ -44,6 +45,7 @@ from evenhand.errors import RequestError
 from evenhand.new_file import write_new
 from evenhand.plan import AddressPlan, Direction, PlanSide, Traffic, describe_plan
 from evenhand.report import make_pcap
+from evenhand.testbed.vlan import TAG_OCTETS, Vlans, parse_vlans
 from evenhand.trial import EngineSession, find_engine
 from evenhand.units import format_count
 
@@ -133,6 +135,7 @@ def frames(
     destination_ports: DestinationPortsOption = None,
     host_macs: HostMacsOption = HostMacSet.PORT,
     frame_size: FrameSizeOption = None,
+    vlan: VlanOption = None,
     frame_format: Annotated[FrameFormat, typer.Option("--format", help="table, csv, jsonl or pcap.")] = FrameFormat.TABLE,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")] = None,
     engine: EngineOption = None,
@@ -149,7 +152,9 @@ def frames(
         destination_ports=destination_ports,
     )  # fmt: skip
     check_host_macs(host_macs, plan)
-    size, note = read_frame_size(plan, frame_size)
+    vlans = parse_vlans(vlan or "none", where="--vlan")
+    tags = vlans["right" if direction == "reverse" else "left"]
+    size, note = read_frame_size(plan, frame_size, tag_octets=TAG_OCTETS * len(tags))
     if note is not None:
         err().print(note)
     drawn = ask_for_frames(
@@ -161,6 +166,7 @@ def frames(
         first=first,
         count=count,
         host_macs=host_macs,
+        vlans=tags,
     )
     if json_output:
         write_json(
@@ -168,6 +174,7 @@ def frames(
                 "command": "plan frames",
                 "plan": describe_plan(plan),
                 "frame_size": size,
+                "vlan": list(tags),
                 "seed": seed,
                 "direction": direction,
                 "frames": drawn,
@@ -189,8 +196,10 @@ def ask_for_frames(
     first: int,
     count: int,
     host_macs: HostMacSet = HostMacSet.PORT,
+    vlans: Vlans = (),
 ) -> list[dict[str, Any]]:
     """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent. MACs of ports are unknown: 0."""
+    tags: dict[str, Any] = {"vlan": list(vlans)} if vlans else {}
     with EngineSession([engine]) as session:
         reply = session.request(
             "frames",
@@ -201,6 +210,7 @@ def ask_for_frames(
             first=first,
             count=count,
             host_macs=host_macs.value,
+            **tags,
         )
     drawn: list[dict[str, Any]] = reply["frames"]
     return drawn

@@ -13,16 +13,27 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import HostsOption, JsonOption, NetworksOption, err, out, read_plan, write_json
+from evenhand.cli.common import (
+    HostsOption,
+    JsonOption,
+    LargestFrameOption,
+    NetworksOption,
+    VlanOption,
+    err,
+    out,
+    read_largest_frame,
+    read_plan,
+    write_json,
+)
 from evenhand.cli.predict import HashName, read_model
 from evenhand.errors import RequestError
-from evenhand.plan import plan_title
+from evenhand.plan import SideName, plan_title
 from evenhand.predict import predict
+from evenhand.procedure import USUAL_MAX_FRAME_SIZE
 from evenhand.reference import (
     DEFAULT_QUEUE_FRAMES,
     DEFECT_KINDS,
     MAX_ROUTER_ELEMENTS,
-    RING_FRAMES,
     Defects,
     NeighborCost,
     ReferenceDut,
@@ -30,6 +41,7 @@ from evenhand.reference import (
     reference_router,
 )
 from evenhand.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
+from evenhand.testbed.vlan import VlansOfSides, parse_vlans
 from evenhand.units import format_count, parse_duration, parse_ratio
 
 A_QUARTER_ABOVE = 1.25
@@ -61,6 +73,8 @@ def router(
         list[str] | None,
         typer.Option("--defect", metavar="KIND=RATIO", help=f"Done wrong on purpose: {', '.join(DEFECT_KINDS)}. May be repeated."),
     ] = None,
+    largest_frame: LargestFrameOption = None,
+    vlan: VlanOption = None,
     print_config: Annotated[bool, typer.Option("--print-config", help="Print the router's configuration, start nothing.")] = False,
     testbed: Annotated[
         Path | None,
@@ -76,7 +90,8 @@ def router(
     address_plan = read_plan(plan, hosts, networks)
     dut = read_dut(
         elements, rate, queue, hash_type, symmetric=symmetric, key=key, table_size=table_size, delay=delay, neighbor_cost=neighbor_cost,
-        defects=defect or [],
+        defects=defect or [], largest_frame_size=read_largest_frame(largest_frame),
+        vlans={} if vlan is None else parse_vlans(vlan, where="--vlan"),
     )  # fmt: skip
     if print_config:
         devices = {
@@ -135,6 +150,8 @@ def read_dut(
     delay: str,
     neighbor_cost: str | None,
     defects: list[str],
+    largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+    vlans: VlansOfSides | None = None,
 ) -> ReferenceDut:
     """The DUT from its options. RequestError names the option."""
     if (elements is None) != (rate is None):
@@ -152,6 +169,8 @@ def read_dut(
         extra_delay_us=parse_duration(delay, where="--delay") * 1e6,
         neighbor_cost=None if neighbor_cost is None else read_neighbor_cost(neighbor_cost),
         defects=Defects(ratios=dict(read_defect(text) for text in defects)) if defects else None,
+        largest_frame_size=largest_frame_size,
+        vlans=vlans or {},
     )
 
 
@@ -176,14 +195,20 @@ def testbed_text(router: ReferenceRouter) -> str:
     return (
         "# Written by `evenhand router`, and gone when it ends.\n"
         "isolated_test_environment = true # both ends of the cables are in this machine\n"
-        f'\n[left]\ndevice = "{router.left_device}"\n'
-        f'\n[right]\ndevice = "{router.right_device}"\n'
+        f'\n[left]\ndevice = "{router.left_device}"\n{_vlan_key(router, "left")}'
+        f'\n[right]\ndevice = "{router.right_device}"\n{_vlan_key(router, "right")}'
         f"\n[tester]\ncpus = {list(router.tester_cpus)}\n"
         "\n# Where the router runs: what this host does to it is recorded, and is not the router's loss.\n"
         f'[dut]\nplan = "{plan_title(router.plan)}"\n'
-        f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {RING_FRAMES}\n"
+        f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {router.ring_frames}\n"
+        f"largest_frame_size = {router.dut.largest_frame_size}\n"
         f"{limits_text(router)}"
     )
+
+
+def _vlan_key(router: ReferenceRouter, side: SideName) -> str:
+    vlans = router.dut.vlans.get(side, ())
+    return f"vlan = {list(vlans)}\n" if vlans else ""
 
 
 def limits_text(router: ReferenceRouter) -> str:

@@ -35,7 +35,8 @@ class PortFacts:
     link_up: bool
     line_rate_bps: float | None
     mtu: int | None
-    """None if nobody tells: a port that is no interface of the kernel. Test frames have 1518 octets at most, which any port takes."""
+    """None if nobody tells: a port that is no interface of the kernel. A frame has 18 octets more than the packet, which the MTU
+    limits (R8219-20)."""
     flow_hash: Mapping[str, str | None] | None
     receive_queues: int
     transmit_queues: int

@@ -34,6 +34,13 @@ MOST_PROBES = "20"
 by the thousand at once, and a veth ring holds 256 questions. Frames flow meanwhile, and are lost only if it forgets."""
 RING_FRAMES = 256
 """Of a veth pair: what waits for the DUT while it does not run (the kernel's VETH_RING_SIZE)."""
+USUAL_MAX_FRAME_SIZE = 1518
+AROUND_PACKET = 18
+"""Ethernet header and FCS: what a frame has beyond its packet, whose size the MTU limits."""
+LARGEST_XDP_MTU = 3000
+"""An XDP program that knows no fragments wants each packet in one page, with room for what the kernel keeps there."""
+PACKET_HEAD_OCTETS = 80
+"""What the kernel puts before a frame in the ring of a packet socket, and a little more."""
 _IFA_F_NODAD = 0x02
 
 
@@ -59,16 +66,17 @@ class LabNames:
         return f"ehd{side[0]}-{self.lab}"
 
 
-def build(names: LabNames, plan: AddressPlan, dut_cpu: int) -> None:
+def build(names: LabNames, plan: AddressPlan, dut_cpu: int, largest_frame_size: int = USUAL_MAX_FRAME_SIZE) -> None:
     """Make and set up everything; the caller removes what is there if this raises."""
+    mtu = largest_frame_size - AROUND_PACKET
     make_namespace(names.dut_namespace)
     make_namespace(names.tester_namespace)
     with host_errors("set up the DUT", where=names.dut_namespace):
         run_inside(names.dut_namespace, lambda: write_sysctls(_dut_sysctls(plan)))
     with host_errors("set up the tester", where=names.tester_namespace):
-        run_inside(names.tester_namespace, lambda: _build_tester(names))
+        run_inside(names.tester_namespace, lambda: _build_tester(names, mtu))
     with host_errors("set up the DUT", where=names.dut_namespace):
-        run_inside(names.dut_namespace, lambda: _build_dut(names, plan, dut_cpu))
+        run_inside(names.dut_namespace, lambda: _build_dut(names, plan, dut_cpu, mtu))
 
 
 def demolish(names: LabNames) -> None:
@@ -121,7 +129,7 @@ def _tester_sysctls() -> dict[str, str]:
     }
 
 
-def _build_tester(names: LabNames) -> None:
+def _build_tester(names: LabNames, mtu: int) -> None:
     write_sysctls(_tester_sysctls())
     with pyroute2.IPRoute() as ip, namespace_path(names.dut_namespace).open() as dut:
         for number, side in enumerate(SIDES, start=1):
@@ -134,11 +142,13 @@ def _build_tester(names: LabNames) -> None:
                     address=f"02:00:00:00:a0:{number:02x}",
                     num_tx_queues=1,
                     num_rx_queues=1,
+                    mtu=mtu,
                     peer={
                         "ifname": names.dut_interface(side),
                         "address": f"02:00:00:00:d0:{number:02x}",
                         "num_tx_queues": 1,
                         "num_rx_queues": 1,
+                        "mtu": mtu,
                         "net_ns_fd": dut.fileno(),
                     },
                 )
@@ -146,8 +156,8 @@ def _build_tester(names: LabNames) -> None:
             ip.link("set", index=_index(ip, names.tester_interface(side)), state="up")
 
 
-def _build_dut(names: LabNames, plan: AddressPlan, dut_cpu: int) -> None:
-    with pyroute2.IPRoute() as ip, pass_program() as program:
+def _build_dut(names: LabNames, plan: AddressPlan, dut_cpu: int, mtu: int) -> None:
+    with pyroute2.IPRoute() as ip, pass_program(has_fragments=mtu > LARGEST_XDP_MTU) as program:
         ip.link("set", index=_index(ip, "lo"), state="up")
         for side in plan.sides:
             interface = names.dut_interface(side.name)

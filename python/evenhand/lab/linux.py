@@ -23,7 +23,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evenhand.errors import HostError, RequestError
 from evenhand.lab import state
-from evenhand.lab.build import SIDES, LabNames, build, demolish, read_offloads, write_sysctls
+from evenhand.lab.build import (
+    AROUND_PACKET,
+    LARGEST_XDP_MTU,
+    PACKET_HEAD_OCTETS,
+    SIDES,
+    USUAL_MAX_FRAME_SIZE,
+    LabNames,
+    build,
+    demolish,
+    read_offloads,
+    write_sysctls,
+)
 from evenhand.lab.flow_hash import read_flow_hash
 from evenhand.lab.limits import give_back, make_room, read_cache_statistics, read_limits
 from evenhand.lab.namespaces import host_errors, namespace_path, run_inside
@@ -39,6 +50,7 @@ else:
     pyroute2 = lazy("pyroute2")
 
 _RECORD_VERSION = 1
+PAGE_OCTETS = os.sysconf("SC_PAGE_SIZE")
 _RECORDED_SYSCTLS = (
     "net/ipv4/ip_forward",
     "net/ipv4/conf/all/rp_filter",
@@ -61,6 +73,8 @@ class LinuxLab:
     """CPU on which the DUT forwards."""
     tester_cpus: tuple[int, ...]
     """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
+    largest_frame_size: int = USUAL_MAX_FRAME_SIZE
+    """Octets with FCS that both links take."""
 
     @property
     def tester_namespace(self) -> str:
@@ -85,10 +99,20 @@ class LinuxLab:
         """None: a veth pair has no line rate, so the user's maximum bounds a search."""
         return None
 
-    def device(self, side: SideName, driver: Literal["af_xdp", "af_packet"] = "af_xdp") -> str:
-        """EAL device string of one tester port, to be opened inside the tester's namespace."""
+    def device(self, side: SideName, driver: Literal["af_xdp", "af_packet"] | None = None) -> str:
+        """EAL device string of one tester port, to be opened inside the tester's namespace.
+
+        Args:
+            driver: Default: af_xdp; af_packet for frames of more than a page, which af_xdp does not take.
+        """
+        if driver is None:
+            driver = "af_xdp" if self.largest_frame_size - AROUND_PACKET <= LARGEST_XDP_MTU else "af_packet"
         # Without busy_budget=0 each look at an empty queue is a system call that polls the veth on the tester's CPU.
         options = {"af_xdp": ",start_queue=0,queue_count=1,force_copy=1,busy_budget=0", "af_packet": ""}[driver]
+        if driver == "af_packet" and self.largest_frame_size > USUAL_MAX_FRAME_SIZE:
+            # DPDK takes the frames of a ring to follow one another without gaps, whatever the blocks.
+            slot = -(-(self.largest_frame_size + PACKET_HEAD_OCTETS) // PAGE_OCTETS) * PAGE_OCTETS
+            options = f",blocksz={slot},framesz={slot}"
         return f"net_{driver}{SIDES.index(side)},iface={self.tester_interface(side)}{options}"
 
     def dut_threads(self) -> list[int]:
@@ -170,13 +194,21 @@ class LinuxLab:
             return run_inside(self.dut_namespace, work)
 
 
-def lab_up(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None, force: bool = False) -> LinuxLab:
+def lab_up(
+    plan: AddressPlan,
+    *,
+    name: str = "linux",
+    dut_cpu: int | None = None,
+    force: bool = False,
+    largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+) -> LinuxLab:
     """Set up the lab; one of that name that is there, whole or in ruins, is removed first.
 
     Args:
         name: 1 to 9 characters. Labs of different names do not touch each other.
         dut_cpu: CPU of the DUT; by default the lowest that this process may use, so that the tester gets the others.
         force: Also if a tester uses the lab that is there; that spoils its trial.
+        largest_frame_size: Octets with FCS that both links take.
 
     Raises:
         RequestError: Bad name or CPU.
@@ -185,7 +217,7 @@ def lab_up(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None
     state.check_name(name)
     _require_root()
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(plan, name, dut_cpu)
+        return _set_up(plan, name, dut_cpu, largest_frame_size)
 
 
 def lab_down(name: str = "linux", *, force: bool = False) -> bool:
@@ -218,7 +250,9 @@ def lab_status(name: str = "linux") -> LinuxLab | None:
 
 
 @contextmanager
-def linux_lab(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None) -> Iterator[LinuxLab]:
+def linux_lab(
+    plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None, largest_frame_size: int = USUAL_MAX_FRAME_SIZE
+) -> Iterator[LinuxLab]:
     """A lab for the length of a `with` block, taken down however the block ends; see lab_up.
 
     Meanwhile other processes can neither replace nor remove it.
@@ -229,22 +263,24 @@ def linux_lab(plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = N
         # Before the block that takes the lab down: one that somebody tests with stays.
         stack.enter_context(state.kept_from_testers(name, force=False))
         try:
-            lab = _set_up(plan, name, dut_cpu)
+            lab = _set_up(plan, name, dut_cpu, largest_frame_size)
             stack.close()
             yield lab
         finally:
             _take_down(name)
 
 
-def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None) -> LinuxLab:
+def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int) -> LinuxLab:
     cpu, tester_cpus = _share_cpus(dut_cpu)
-    lab = LinuxLab(name=name, plan=plan.name, ip_version=plan.ip_version, dut_cpu=cpu, tester_cpus=tester_cpus)
+    lab = LinuxLab(
+        name=name, plan=plan.name, ip_version=plan.ip_version, dut_cpu=cpu, tester_cpus=tester_cpus, largest_frame_size=largest_frame_size
+    )
     _take_down(name)
     record = {"version": _RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
     state.write_record(name, record)
     try:
         make_room(name, plan.ip_version, sum(side.dut_neighbors for side in plan.sides))
-        build(LabNames(name), plan, cpu)
+        build(LabNames(name), plan, cpu, largest_frame_size)
         state.write_record(name, {**record, "is_complete": True})
     except BaseException:
         _take_down(name)

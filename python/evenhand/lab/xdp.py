@@ -27,6 +27,7 @@ else:
 _BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280}
 _BPF_PROG_LOAD = 5
 _BPF_PROG_TYPE_XDP = 6
+_BPF_F_XDP_HAS_FRAGS = 1 << 5
 _XDP_PASS = 2
 _XDP_FLAGS_UPDATE_IF_NOEXIST = 1 << 0
 _XDP_FLAGS_DRV_MODE = 1 << 2
@@ -57,8 +58,11 @@ class _ProgramLoad(ctypes.Structure):
 
 
 @contextmanager
-def pass_program() -> Iterator[int]:
+def pass_program(*, has_fragments: bool = False) -> Iterator[int]:
     """Load the program and yield its descriptor. The program lives on where it is attached.
+
+    Args:
+        has_fragments: Say that it can do with packets of several pages, so that an interface with a large MTU takes it.
 
     Raises:
         HostError: This kernel or this user may not load BPF programs.
@@ -73,6 +77,7 @@ def pass_program() -> Iterator[int]:
         insn_cnt=len(_INSTRUCTIONS) // 8,
         insns=ctypes.addressof(instructions),
         license=ctypes.addressof(program_license),
+        prog_flags=_BPF_F_XDP_HAS_FRAGS if has_fragments else 0,
         prog_name=b"evenhand_pass",
     )
     libc = ctypes.CDLL(None, use_errno=True)

@@ -6,7 +6,16 @@ from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, m
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
-from evenhand.procedure.frame_size import DEFAULT_FRAME_SIZE, MAX_FRAME_SIZE, RFC_FRAME_SIZES, choose_frame_size
+from evenhand.procedure.frame_size import (
+    DEFAULT_FRAME_SIZE,
+    FRAME_SIZE_SETS,
+    JUMBO_FRAME_SIZES,
+    MAX_FRAME_SIZE,
+    RFC8219_FRAME_SIZES,
+    RFC_FRAME_SIZES,
+    USUAL_MAX_FRAME_SIZE,
+    choose_frame_size,
+)
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
 from evenhand.procedure.limits import limits_of, retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, measure_loss
@@ -28,13 +37,17 @@ __all__ = [
     "DEFAULT_FRAME_SIZE",
     "DEFAULT_PLAN",
     "DUT_WAY",
+    "FRAME_SIZE_SETS",
+    "JUMBO_FRAME_SIZES",
     "LAB_PREFIX",
     "LOOPED_WAY",
     "MAX_FRAME_SIZE",
     "OMISSION",
     "RESULTS_OF_THE_DUT",
+    "RFC8219_FRAME_SIZES",
     "RFC_FRAME_SIZES",
     "UP_TO_LINE_RATE",
+    "USUAL_MAX_FRAME_SIZE",
     "BackToBack",
     "BackToBackGoal",
     "BackToBackTable",

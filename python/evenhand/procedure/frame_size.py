@@ -6,24 +6,36 @@ from __future__ import annotations
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan
 
-MAX_FRAME_SIZE = 1518
+MAX_FRAME_SIZE = 9216
+USUAL_MAX_FRAME_SIZE = 1518
+"""What every port takes; larger frames need an MTU of more than 1500 octets on all interfaces of the way (R8219-20)."""
 DEFAULT_FRAME_SIZE = 64
 RFC_FRAME_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 """R2544-04 and R5180-09; with IPv6 84 takes the place of 64 (R5180-10)."""
+JUMBO_FRAME_SIZES = (4096, 8192, 9216)
+"""R5180-09."""
+RFC8219_FRAME_SIZES = (64, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216)
+"""R8219-01; 1522 is 1518 with a VLAN tag."""
+FRAME_SIZE_SETS = {"all": RFC_FRAME_SIZES, "jumbo": JUMBO_FRAME_SIZES, "rfc8219": RFC8219_FRAME_SIZES}
+"""What `--frame-size` knows by name."""
 
 
-def choose_frame_size(plan: AddressPlan, size: int | None, *, where: str = "--frame-size") -> tuple[int, str | None]:
+def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 0, where: str = "--frame-size") -> tuple[int, str | None]:
     """The frame size in octets with the FCS, and a note if another one was put in its place (R5180-10).
+
+    Args:
+        tag_octets: Of the VLAN tags, which count: the smallest frame is so much larger.
 
     Raises:
         RequestError: The plan's frames cannot have this size.
     """
-    smallest = plan.smallest_frame_size
+    smallest = plan.smallest_frame_size + tag_octets
     size = DEFAULT_FRAME_SIZE if size is None else size
-    if size == DEFAULT_FRAME_SIZE and size < smallest:
+    if size in (DEFAULT_FRAME_SIZE, plan.smallest_frame_size) and size < smallest:
+        vlan = " and VLAN tags" if tag_octets else ""
         return (
             smallest,
-            f"Frame size {size} cannot hold an IPv{plan.ip_version} test frame with its tag: {smallest} is used instead (R5180-10).",
+            f"Frame size {size} cannot hold an IPv{plan.ip_version} test frame with its tag{vlan}: {smallest} is used instead (R5180-10).",
         )
     if not smallest <= size <= MAX_FRAME_SIZE:
         raise RequestError(

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.host.known_ceilings import KnownCeiling
 from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName, Traffic
 from evenhand.procedure.single_pair import OMISSION, SinglePair
 from evenhand.search import FULL_LENGTH_S, SearchTrial
+from evenhand.testbed.vlan import Vlans, show_vlans
 from evenhand.trial import Deviation, LearningResult, TrialResult
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -35,6 +36,8 @@ class Profile:
     """The search with one address pair that was made before this one (SEED-02); None if there is none."""
     dut: Mapping[str, str | None] | None = None
     """Facts of the DUT as the testbed file has them, None for those that it does not tell (SEED-84); None for a DUT of our own."""
+    vlans: Mapping[SideName, Vlans] = field(default_factory=dict)
+    """Tags of all frames on each link, outermost first; a frame size counts those of the side that sends."""
     learning: LearningResult | None = None
     """What the DUT learnt before the first trial; None if it was not made to."""
     ceiling: KnownCeiling | None = None
@@ -57,7 +60,15 @@ class Profile:
     @property
     def sent_lines(self) -> list[str]:
         """What a reader must know of the frames: addresses, ports, seed, gateways, routes, MACs (SEED-49)."""
-        return self.traffic.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs)
+        return [*self.traffic.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs), *self.vlan_lines]
+
+    @property
+    def vlan_lines(self) -> list[str]:
+        """A sentence for the tags, if there are any."""
+        if not any(self.vlans.values()):
+            return []
+        links = ", ".join(f"{side} {show_vlans(vlans)}" for side, vlans in self.vlans.items())
+        return [f"Tags: {links}; a frame size counts those of the side that sends."]
 
     @property
     def link_line(self) -> str:
@@ -83,6 +94,7 @@ class Profile:
             "seed": self.seed,
             "directions": list(self.directions),
             "host_macs": self.host_macs,
+            "vlans": {side: list(vlans) for side, vlans in self.vlans.items()},
             "learning": None if self.learning is None else self.learning.to_document(),
             "line_rate_bps": self.line_rate_bps,
             "theoretical_fps_per_direction": self.theoretical_fps,

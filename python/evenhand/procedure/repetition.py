@@ -118,11 +118,11 @@ class LossTable:
         return {"rows": rows, "deviations": [deviation.to_document() for deviation in self.deviations]}
 
 
-def check_frame_sizes(plan: AddressPlan, sizes: Sequence[int | None]) -> tuple[tuple[int, ...], list[str]]:
+def check_frame_sizes(plan: AddressPlan, sizes: Sequence[int | None], *, tag_octets: int = 0) -> tuple[tuple[int, ...], list[str]]:
     """What is used for these sizes, and notes where it is another one (R5180-10). RequestError if one is impossible, or twice there."""
     chosen, notes = [], []
     for wanted in sizes:
-        size, note = choose_frame_size(plan, wanted)
+        size, note = choose_frame_size(plan, wanted, tag_octets=tag_octets)
         if size in chosen:
             raise RequestError(f"{size} octets is in the list twice", where="--frame-size", next_step="Name each size once.")
         chosen.append(size)

@@ -11,7 +11,6 @@ from evenhand.errors import RequestError
 from evenhand.lab import RING_FRAMES as LAB_RING_FRAMES
 from evenhand.lab import LinuxLab, lab_status
 from evenhand.plan import AddressPlan, plan_title
-from evenhand.reference import RING_FRAMES as ROUTER_RING_FRAMES
 from evenhand.reference import ReferenceRouter
 from evenhand.testbed import Testbed, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
 from evenhand.trial import find_engine
@@ -56,6 +55,19 @@ class Setup:
                 next_step=f"Use --plan {plan_title(known)}, or set the DUT up for {plan.title}, and name that in the file.",
             )
 
+    def check_frame_size(self, size: int) -> None:
+        """RequestError if the DUT's interfaces do not take frames of this size: it would lose all of them (R8219-20)."""
+        largest = self.testbed.dut.largest_frame_size
+        # An MTU does not count the tags of a link, and frames without them are the same on both.
+        if largest is None or size - min(port.tag_octets for port in self.testbed.ports.values()) <= largest:
+            return
+        where, next_step = f"{self.name}: dut.largest_frame_size", "Give the DUT's interfaces a larger MTU, and say so there."
+        if self.lab is not None:
+            where, next_step = "--frame-size", f"evenhand lab up linux --plan {plan_title(self.lab.plan)} --largest-frame {size}"
+        elif self.router is not None:
+            where, next_step = "--frame-size", f"Start it with largest_frame_size {size}."
+        raise RequestError(f"the DUT takes frames of {largest} octets at the most, not of {size}", where=where, next_step=next_step)
+
     def to_document(self) -> dict[str, Any]:
         """For the run file."""
         known = self.lab or self.router
@@ -97,8 +109,9 @@ def make_lab_setup(lab: LinuxLab, plan: AddressPlan | None = None) -> Setup:
         "left": {"device": lab.left_device},
         "right": {"device": lab.right_device},
         "tester": {"cpus": list(lab.tester_cpus)},
-        "dut": {"cpus": [lab.dut_cpu], "threads": lab.dut_threads(), "ring_frames": LAB_RING_FRAMES},
-    }
+        "dut": {"cpus": [lab.dut_cpu], "threads": lab.dut_threads(), "ring_frames": LAB_RING_FRAMES,
+                "largest_frame_size": lab.largest_frame_size},
+    }  # fmt: skip
     setup = Setup(name=f"{LAB_PREFIX}{lab.name}", testbed=make_testbed(document, where=f"lab {lab.name}"), lab=lab)
     if plan is not None:
         setup.check_plan(plan)
@@ -109,12 +122,13 @@ def make_reference_setup(router: ReferenceRouter) -> Setup:
     """The testbed that a reference router is. Both ends of its memif cables are ours, so it is isolated (SEED-80)."""
     document = {
         "isolated_test_environment": True,
-        "left": {"device": router.left_device},
-        "right": {"device": router.right_device},
+        "left": {"device": router.left_device, "vlan": router.dut.vlans.get("left", ())},
+        "right": {"device": router.right_device, "vlan": router.dut.vlans.get("right", ())},
         "tester": {"cpus": list(router.tester_cpus)},
-        "dut": {"cpus": [router.cpu], "threads": [router.thread], "ring_frames": ROUTER_RING_FRAMES},
+        "dut": {"cpus": [router.cpu], "threads": [router.thread], "ring_frames": router.ring_frames,
+                "largest_frame_size": router.dut.largest_frame_size},
         "limits": router.dut.justified_limits(),
-    }
+    }  # fmt: skip
     return Setup(name="reference router", testbed=make_testbed(document, where="reference router"), router=router)
 
 

@@ -232,7 +232,7 @@ class OpenTestbed:
         """All of them are checked before the first is measured."""
         given = conditions.get("plan", DEFAULT_PLAN)
         plan = make_plan(given) if isinstance(given, str) else given
-        sizes, notes = check_frame_sizes(plan, frame_sizes)
+        sizes, notes = check_frame_sizes(plan, frame_sizes, tag_octets=self.setup.testbed.tag_octets)
         for note in notes:
             self.on_event(Note(text=note))
         return plan, sizes
@@ -264,7 +264,7 @@ class OpenTestbed:
         """
         address_plan = make_plan(plan) if isinstance(plan, str) else plan
         self.setup.check_plan(address_plan)
-        size, note = choose_frame_size(address_plan, frame_size)
+        size, note = choose_frame_size(address_plan, frame_size, tag_octets=self.setup.testbed.tag_octets)
         if note is not None:
             self.on_event(Note(text=note))
         opened = open_tester(

@@ -112,8 +112,10 @@ def open_tester(
         limits: By which its trials are judged; default: the testbed's.
 
     Raises:
+        RequestError: The DUT, or a port, does not take frames of this size.
         HostError: Another tester has the lab or one of the ports; names its process.
     """
+    setup.check_frame_size(frame_size)
     with ExitStack() as stack:
         command = setup.engine_command(engine)
         locked = stack.enter_context(_locked(setup))
@@ -125,10 +127,12 @@ def open_tester(
         rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
         known = [rate for rate in rates if rate is not None]
         line_rate_bps = min(known) if known else None
+        largest = setup.testbed.largest_on_a_link(frame_size)
         profile = Profile(
             plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
-            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, frame_size), host_macs=host_macs,
+            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, largest), host_macs=host_macs,
             macs=_macs_of(opened, resolved), dut=setup.dut_facts,
+            vlans={side: port.vlan for side, port in setup.testbed.ports.items()},
         )  # fmt: skip
         yield OpenTester(
             setup=setup, session=session, profile=profile, waits=waits, limits=limits or limits_of(setup.testbed.limits),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +58,10 @@ class ReferenceDut:
     defects: Defects | None = None
     static_neighbors: dict[str, str] = field(default_factory=dict)
     """Address to MAC, for tests without a tester that answers."""
+    largest_frame_size: int = 1518
+    """Octets with FCS that its ports take, to 9216."""
+    vlans: Mapping[SideName, tuple[int, ...]] = field(default_factory=dict)
+    """Tags of all frames on each link, outermost first."""
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -85,7 +90,12 @@ class ReferenceDut:
         """
         config: dict[str, Any] = {
             "ports": {
-                side.name: {"device": devices[side.name], "addresses": [str(interface) for interface in side.dut]} for side in plan.sides
+                side.name: {
+                    "device": devices[side.name],
+                    "addresses": [str(interface) for interface in side.dut],
+                    **({"vlan": list(vlan)} if (vlan := self.vlans.get(side.name)) else {}),
+                }
+                for side in plan.sides
             },
             "cpu": cpu,
             "routes": [
@@ -111,6 +121,8 @@ class ReferenceDut:
             config["neighbors"] = neighbors
         if self.defects is not None:
             config["defects"] = self.defects.to_document()
+        if self.largest_frame_size != 1518:
+            config["largest_frame_size"] = self.largest_frame_size
         if self.extra_delay_us:
             config["extra_delay_us"] = self.extra_delay_us
         return config

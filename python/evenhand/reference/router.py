@@ -24,6 +24,9 @@ SIDES: tuple[SideName, SideName] = ("left", "right")
 RING_LOG2 = 14
 RING_FRAMES = 1 << RING_LOG2
 """16,384 frames, the most that a memif has: what arrives while the host takes a CPU away for some milliseconds is not lost."""
+RING_OCTETS = 1 << 25
+"""What the buffers of a ring of these take; of larger buffers, for larger frames, there are fewer."""
+USUAL_BUFFER_OCTETS = 2048
 START_TIMEOUT_S = 30.0
 ANSWER_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
@@ -81,6 +84,20 @@ class ReferenceRouter:
         """Id of the thread that forwards."""
         return int(self.ready["thread"])
 
+    @property
+    def ring_frames(self) -> int:
+        """Frames that wait for the router in the ring of a cable."""
+        return 1 << self._ring_log2
+
+    @property
+    def _buffer_octets(self) -> int:
+        """Of a cable, for a whole frame without FCS."""
+        return max(USUAL_BUFFER_OCTETS, -(-(self.dut.largest_frame_size - 4) // 64) * 64)
+
+    @property
+    def _ring_log2(self) -> int:
+        return min(RING_LOG2, (RING_OCTETS // self._buffer_octets).bit_length() - 1)
+
     def counters(self) -> dict[str, Any]:
         """What the router counted so far (contract/router-reply.schema.json). Recorded, never judged by (SEED-07)."""
         self._write({"request": "counters"})
@@ -117,7 +134,9 @@ class ReferenceRouter:
 
     def _device(self, side: SideName, role: str) -> str:
         socket = self._folder / f"{side}.sock"
-        return f"net_memif{SIDES.index(side)},role={role},id={SIDES.index(side)},socket={socket},socket-abstract=no,rsize={RING_LOG2}"
+        buffers = "" if self._buffer_octets == USUAL_BUFFER_OCTETS else f",bsize={self._buffer_octets}"
+        number = SIDES.index(side)
+        return f"net_memif{number},role={role},id={number},socket={socket},socket-abstract=no,rsize={self._ring_log2}{buffers}"
 
     def _write(self, document: dict[str, Any]) -> None:
         assert self._process.stdin is not None

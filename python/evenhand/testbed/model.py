@@ -17,6 +17,7 @@ from evenhand.testbed.device import read_device
 from evenhand.testbed.eal_arguments import check_eal_arguments
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.resources import resources_of
+from evenhand.testbed.vlan import LARGEST_VLAN, MOST_TAGS, TAG_OCTETS, as_vlans
 from evenhand.testbed.workers import lay_out_workers
 from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_duration, parse_line_rate, parse_memory, parse_ratio
 
@@ -96,11 +97,21 @@ class TestbedPort(_Table):
     """Bits per second, for ports that do not know it. In the file: `"10Gbps"`."""
     receive_ring_frames: RingFrames | None = None
     transmit_ring_frames: RingFrames | None = None
+    vlan: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=LARGEST_VLAN)], ...], Field(max_length=MOST_TAGS, strict=False), BeforeValidator(as_vlans)
+    ] = ()
+    """Tags of all frames on this link: `100`, or `[200, 100]` for an outer one of 802.1ad and an inner one of 802.1Q."""
+
+    @property
+    def tag_octets(self) -> int:
+        """That each frame of this link has for them."""
+        return TAG_OCTETS * len(self.vlan)
 
     def to_contract(self) -> dict[str, Any]:
         port = {
             "device": self.device, "mac": self.mac, "dut_mac": self.dut_mac, "line_rate_bps": self.line_rate,
             "receive_ring_frames": self.receive_ring_frames, "transmit_ring_frames": self.transmit_ring_frames,
+            "vlan": list(self.vlan) or None,
         }  # fmt: skip
         return {key: value for key, value in port.items() if value is not None}
 
@@ -172,6 +183,8 @@ class TestbedDut(_Table):
     """Frames of one direction that wait without loss while the DUT does not run."""
     threads: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = ()
     """Ids of the DUT's threads; their waiting for a CPU counts as an absence too. One that is bound to a CPU is watched there."""
+    largest_frame_size: Annotated[int, Field(ge=1518, le=9216)] | None = None
+    """Octets with FCS that its interfaces take; None if that is not known here (R8219-20)."""
     facts: DutFacts = DutFacts()
 
     @model_validator(mode="after")
@@ -241,17 +254,26 @@ class Testbed(_Table):
     def ports(self) -> dict[SideName, TestbedPort]:
         return {"left": self.left, "right": self.right}
 
+    @property
+    def tag_octets(self) -> int:
+        """Of the VLAN tags of the link that has more."""
+        return max(port.tag_octets for port in self.ports.values())
+
+    def largest_on_a_link(self, frame_size: int) -> int:
+        """Octets of a frame that leaves with `frame_size`, where its tags are more."""
+        return frame_size + abs(self.left.tag_octets - self.right.tag_octets)
+
     def max_theoretical_fps(self, frame_size: int) -> int | None:
         """Of the slower port, per direction; None if the file gives no line rate."""
         rates = [port.line_rate for port in self.ports.values() if port.line_rate is not None]
-        return max_theoretical_fps(min(rates), frame_size) if rates else None
+        return max_theoretical_fps(min(rates), self.largest_on_a_link(frame_size)) if rates else None
 
     def open_request(self, plan: AddressPlan, *, frame_size: int, seed: int) -> dict[str, Any]:
         """The arguments of the engine's `open`."""
         workers = lay_out_workers(self.tester.cpus, self.tester.receive_queues)
         ports = {side: port.to_contract() for side, port in self.ports.items()}
         # With hugepages DPDK takes more when it needs more.
-        needed = LEAST_MEMORY_MB if self.tester.hugepages else needed_memory_mb(workers, ports)
+        needed = LEAST_MEMORY_MB if self.tester.hugepages else needed_memory_mb(workers, ports, self.largest_on_a_link(frame_size))
         host: dict[str, Any] = {"memory_mb": self.tester.memory or needed, "hugepages": self.tester.hugepages}
         if self.tester.extra_eal_arguments:
             host["extra_eal_arguments"] = list(self.tester.extra_eal_arguments)

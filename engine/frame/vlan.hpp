@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 2, frame: VLAN tags around everything that a side sends and receives. No other part knows of them.
+//
+// A frame is written without tags, as many octets behind the beginning of its buffer as the tags have; then the MACs and the tags go in front.
+// The same the other way round: what came with the tags that this side has is looked at as if they were not there.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "frame/layout.hpp"
+
+namespace evenhand::frame {
+
+constexpr std::uint16_t ethertype_vlan = 0x8100;          // IEEE 802.1Q
+constexpr std::uint16_t ethertype_service_vlan = 0x88A8;  // IEEE 802.1ad: the outer of two
+constexpr std::uint16_t largest_vlan = 4094;
+constexpr std::size_t vlan_tag_octets = 4;
+constexpr std::size_t most_vlan_tags = 2;
+
+/// The tags of one side: none, one of 802.1Q, or an outer one of 802.1ad and an inner one of 802.1Q. Priority 0.
+class VlanTags {
+   public:
+    VlanTags() = default;
+    /// `vlans`: two at most, 1 .. 4094, the outer one first.
+    explicit VlanTags(std::span<const std::uint16_t> vlans) noexcept : count_{std::min(vlans.size(), most_vlan_tags)} {
+        for (std::size_t i = 0; i < count_; ++i) {
+            const std::uint32_t type = i + 1 < count_ ? ethertype_service_vlan : ethertype_vlan;
+            tags_[i] = big(type << 16U | vlans[i]);
+        }
+    }
+
+    /// Of all tags.
+    [[nodiscard]] std::size_t octets() const noexcept { return count_ * vlan_tag_octets; }
+
+    /// `frame` is where the tagged frame begins; octets() behind it stands the frame without tags.
+    void put(std::byte* frame) const noexcept {
+        move_macs(frame, frame + octets());
+        for (std::size_t i = 0; i < count_; ++i) store(frame + macs_octets + i * vlan_tag_octets, tags_[i]);
+    }
+
+    /// Whether a received frame has these tags, of whatever priority; octets() behind `frame` stands then the frame without them. Else it
+    /// stays as it is.
+    [[nodiscard]] bool take(std::byte* frame, std::size_t length) const noexcept {
+        if (length < ethernet_octets + octets()) return false;
+        for (std::size_t i = 0; i < count_; ++i) {
+            if (((load<std::uint32_t>(frame + macs_octets + i * vlan_tag_octets) ^ tags_[i]) & type_and_vlan) != 0) return false;
+        }
+        move_macs(frame + octets(), frame);
+        return true;
+    }
+
+   private:
+    static constexpr std::size_t macs_octets = 12;
+    /// In memory order: what a tag has besides its priority and its drop-eligible bit.
+    static constexpr std::uint32_t type_and_vlan = std::uint32_t{0xFF0F} << 16U | 0xFFFFU;
+
+    static void move_macs(std::byte* to, const std::byte* from) noexcept {
+        const auto first = load<std::uint64_t>(from);
+        const auto last = load<std::uint32_t>(from + sizeof first);
+        store(to, first);
+        store(to + sizeof first, last);
+    }
+
+    std::size_t count_ = 0;
+    std::array<std::uint32_t, most_vlan_tags> tags_{};  // memory order
+};
+
+/// A source around another one, chosen before the start: its frames with the tags of their side in front.
+template <class Source>
+class TaggedSource {
+   public:
+    TaggedSource(const Source& source, const VlanTags& tags) noexcept : source_{source}, tags_{tags} {}
+
+    [[nodiscard]] std::size_t frame_octets() const noexcept { return source_.frame_octets() + tags_.octets(); }
+
+    void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
+        constexpr std::size_t most = 32;
+        const VlanTags tags = tags_;  // a local copy: a store through std::byte* may change any object
+        std::array<std::byte*, most> inner;
+        while (!frames.empty()) {
+            const std::size_t n = std::min(frames.size(), most);
+            for (std::size_t i = 0; i < n; ++i) inner[i] = frames[i] + tags.octets();
+            source_.write_next(std::span{inner}.first(n), now_ticks);
+            for (std::size_t i = 0; i < n; ++i) tags.put(frames[i]);
+            frames = frames.subspan(n);
+        }
+    }
+
+   private:
+    Source source_;
+    VlanTags tags_;
+};
+
+}  // namespace evenhand::frame

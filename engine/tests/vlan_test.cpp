@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frame/vlan.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "octets.hpp"
+#include "rig.hpp"
+
+namespace vlan_test {
+
+using namespace evenhand;
+using namespace evenhand::tests;
+
+frame::VlanTags tags_of(std::vector<std::uint16_t> vlans) { return frame::VlanTags{vlans}; }
+
+TEST_CASE("tags stand behind the MACs: one of 802.1Q, or an outer one of 802.1ad (R5180-09)") {
+    auto frame = octets_of(std::string{"0000000000000000"} + "010101010101020202020202" + "0800aabb");
+    auto one = std::vector<std::byte>(frame.begin() + 4, frame.end());
+    tags_of({100}).put(one.data());
+    CHECK(hex(one) ==
+          "010101010101020202020202"
+          "81000064"
+          "0800aabb");
+    tags_of({4094, 1}).put(frame.data());
+    CHECK(hex(frame) ==
+          "010101010101020202020202"
+          "88a80ffe"
+          "81000001"
+          "0800aabb");
+    auto plain = octets_of("0101010101010202020202020800aabb");
+    const auto before = plain;
+    tags_of({}).put(plain.data());
+    CHECK(plain == before);
+    CHECK(tags_of({}).take(plain.data(), plain.size()));
+    CHECK(plain == before);
+}
+
+TEST_CASE("what has the tags is seen without them, of whatever priority; all else stays as it is") {
+    const auto tags = tags_of({200, 100});
+    const std::string macs = "010101010101020202020202";
+    for (const char* const inner : {"81000064", "8100e064", "81001064"}) {
+        auto frame = octets_of(macs + "88a8" + "70c8" + inner + "0800aabb");
+        REQUIRE(tags.take(frame.data(), frame.size()));
+        CHECK(hex(std::span{frame}.subspan(8)) == macs + "0800aabb");
+    }
+    for (const char* const other : {"88a800c8"
+                                    "81000065"
+                                    "0800",
+                                    "88a800c9"
+                                    "81000064"
+                                    "0800",
+                                    "810000c8"
+                                    "81000064"
+                                    "0800",
+                                    "88a800c8"
+                                    "88a80064"
+                                    "0800",
+                                    "81000064"
+                                    "08000000"
+                                    "0000",
+                                    "08000000"
+                                    "00000000"
+                                    "0000",
+                                    "88a800c8"
+                                    "81000064",
+                                    "88a8", ""}) {
+        auto frame = octets_of(macs + other);
+        const auto before = frame;
+        CAPTURE(other);
+        CHECK_FALSE(tags.take(frame.data(), frame.size()));
+        CHECK(frame == before);
+    }
+}
+
+/// A direction whose frames have tags, sent and received by the loops.
+template <IpVersion V>
+void check_tagged(const std::vector<std::uint16_t>& sent, const std::vector<std::uint16_t>& expected) {
+    constexpr std::uint64_t frames = 200;
+    Rig<V> rig{{.frames = frames}};
+    const auto shape = frame::make_template(rig.plan, frame::Layout<V>::smallest_frame_size, {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, dut_mac);
+    const frame::TaggedSource source{frame::TestFrameSource<V>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}}, tags_of(sent)};
+    CHECK(source.frame_octets() == frame::Layout<V>::tag_end + 4 * sent.size());
+    run::Sender<MemoryPort, frame::TaggedSource<frame::TestFrameSource<V>>> sender{
+        rig.left, 0, source, pace::EvenSchedule{start, second, rate_fps}, frames, run::Punctuality{.overdue_after = 100 * us}, rig.deadline};
+    run::Receiver<MemoryPort, neighbor::Responder> receiver{rig.right, 0, rig.responder, tags_of(expected)};
+    receiver.arm({.trial = trial,
+                  .direction = Direction::forward,
+                  .check = {rig.plan, Direction::forward, frame::Layout<V>::tag_end, right_mac, dut_mac},
+                  .start = start,
+                  .clock_skew = us,
+                  .residual_end = rig.residual_end,
+                  .ring_lasts = 50 * us,
+                  .burst_lasts = run::receive_burst * us},
+                 rig.map, *rig.tally, rig.clock.now());
+    for (; rig.clock.time < start + (frames + 100) * us; rig.clock.time += 7 * us) {
+        sender.turn(rig.clock.now());
+        receiver.turn(rig.clock.now(), rig.clock);
+    }
+    CHECK(sender.tally().offered_frames == frames);
+    CHECK(rig.got().received_frames == (sent == expected ? frames : 0));
+    CHECK(damage_of(rig.got()) == Damage{.foreign = sent == expected ? 0 : frames});
+}
+
+TEST_CASE("frames with the tags of their side arrive; with others they are foreign") {
+    for (const auto& sent : {std::vector<std::uint16_t>{}, {100}, {200, 100}}) {
+        for (const auto& expected : {std::vector<std::uint16_t>{}, {100}, {101}, {200, 100}}) {
+            CAPTURE(sent.size());
+            CAPTURE(expected.size());
+            check_tagged<IpVersion::v4>(sent, expected);
+            check_tagged<IpVersion::v6>(sent, expected);
+        }
+    }
+}
+
+TEST_CASE("a question with the tags is answered with them, and one without is not answered") {
+    for (const bool has_tags : {true, false}) {
+        Rig4 rig;
+        const auto tags = tags_of({200, 100});
+        run::Receiver<MemoryPort, neighbor::Responder> receiver{rig.right, 0, rig.responder, tags};
+        MemoryPort::Frame* question = nullptr;
+        REQUIRE(rig.left.reserve(0, &question, 1) == 1);
+        const std::size_t around = has_tags ? tags.octets() : 0;
+        const auto octets = neighbor::write_arp_request(std::span{question->octets}.subspan(around), {.mac = dut_mac, .ip = rig.plan.right.dut_address}, *rig.plan.right.gateway);
+        if (has_tags) tags.put(question->octets.data());
+        question->length = octets + around;
+        REQUIRE(rig.left.send(0, &question, 1) == 1);
+        receiver.turn(rig.clock.now(), rig.clock);
+        CHECK(rig.responder.answers() == (has_tags ? 1 : 0));
+        MemoryPort::Frame* answer = nullptr;
+        REQUIRE(rig.left.receive(0, &answer, 1) == (has_tags ? 1 : 0));
+        if (!has_tags) continue;
+        CHECK(hex(std::span{answer->octets}.subspan(12, 10)) ==
+              "88a800c8"
+              "81000064"
+              "0806");
+        CHECK(answer->length == question->length);
+    }
+}
+
+}  // namespace vlan_test

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stations 3 to 7: jumbo frames through routers and on ports that do not take them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from wire_session import cpus, engine, measure, memif_cable, open_ports, valid_trial
+
+from evenhand.errors import RequestError
+from evenhand.lab import linux_lab
+from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.procedure.setup import make_lab_setup, make_reference_setup
+from evenhand.reference import ReferenceDut, reference_router
+
+pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")]
+
+
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+def test_the_reference_router_forwards_jumbo_frames_where_it_is_told_to(plan: AddressPlan) -> None:
+    """R8219-01, R5180-09, R8219-20: 9216 octets through a real router; one that takes less is known to before anything is sent."""
+    with reference_router(plan, ReferenceDut(largest_frame_size=9216)) as router:
+        assert ",bsize=9216" in router.left_device
+        assert measure(make_reference_setup(router), plan, 9216).verdict == "PASS"
+    too_large = pytest.raises(RequestError, match="takes frames of 1518 octets at the most, not of 2048")
+    with reference_router(plan, ReferenceDut()) as router, too_large:
+        measure(make_reference_setup(router), plan, 2048)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("plan", "largest", "driver"), [(gateway_v4(), 9216, "af_packet"), (gateway_v6(), 2048, "af_xdp")])
+def test_the_kernel_forwards_jumbo_frames_where_its_links_take_them(plan: AddressPlan, largest: int, driver: str) -> None:
+    """R8219-01, R8219-20: the MTU of both links, at both ends."""
+    with linux_lab(plan, name="jumbo", largest_frame_size=largest) as lab:
+        setup = make_lab_setup(lab)
+        assert f"net_{driver}0" in setup.testbed.left.device
+        assert measure(setup, plan, largest).verdict == "PASS"
+        if largest < 9216:
+            with pytest.raises(RequestError, match=f"takes frames of {largest} octets"):
+                measure(setup, plan, largest + 1)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("driver", "largest"), [("af_xdp", 1518), ("af_packet", 1518)])
+def test_a_port_that_does_not_take_a_size_says_how_large_its_frames_are(driver: str, largest: int) -> None:
+    """R8219-20: nothing is sent, and the interface of the kernel keeps the MTU that its host gave it."""
+    plan = gateway_v4()
+    with linux_lab(plan, name="jumbo") as lab:
+        setup = make_lab_setup(lab)
+        devices = {side: getattr(setup.testbed, side).model_copy(update={"device": lab.device(side, driver)}) for side in ("left", "right")}
+        dut = setup.testbed.dut.model_copy(update={"largest_frame_size": None})
+        setup = replace(setup, testbed=setup.testbed.model_copy(update={**devices, "dut": dut}))
+        with pytest.raises(RequestError, match=f"this port takes {largest} at the most") as caught:
+            measure(setup, plan, 1522)
+        assert "mtu 1504" in caught.value.next_step
+
+
+def test_a_cable_of_small_buffers_has_a_shorter_ring_for_large_frames(tmp_path: Path) -> None:
+    """R8219-01: the receive ring of the verdict is counted in frames of the size that is sent."""
+    with engine() as session:
+        opened = open_ports(session, gateway_v4(), *memif_cable(tmp_path), frame_size=9216)
+        assert opened["left"]["receive_ring_frames"] == 2048 // 5
+        assert valid_trial(session, rate_fps=1_000, duration_s=0.1)["verdict"] == "PASS"
