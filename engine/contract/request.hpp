@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "frame/mix.hpp"
 #include "proof/proof.hpp"
 #include "run/request.hpp"
 
@@ -24,6 +25,7 @@ struct ResolveRequest {
 struct FramesRequest {
     plan::AddressPlan plan;
     std::size_t frame_size = 64;
+    std::optional<frame::MixedPlans> mix;  // instead of frame_size
     std::uint64_t seed = 0;
     plan::Direction direction = plan::Direction::forward;
     std::uint64_t first = 0;

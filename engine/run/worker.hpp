@@ -15,6 +15,7 @@
 
 #include "frame/host_mac_source.hpp"
 #include "frame/learning_source.hpp"
+#include "frame/mix_source.hpp"
 #include "frame/source.hpp"
 #include "neighbor/responder.hpp"
 #include "plan/plan.hpp"
@@ -28,6 +29,7 @@ template <plan::IpVersion V>
 using PortSender = Sender<port::DpdkPort, frame::TestFrameSource<V>>;
 template <plan::IpVersion V>
 using HostMacSender = Sender<port::DpdkPort, frame::HostMacSource<frame::TestFrameSource<V>, V>>;
+using MixSender = Sender<port::DpdkPort, frame::MixSource>;
 using LearningSender = Sender<port::DpdkPort, frame::LearningSource>;
 using PortReceiver = Receiver<port::DpdkPort, neighbor::Responder>;
 
@@ -36,7 +38,7 @@ using PortReceiver = Receiver<port::DpdkPort, neighbor::Responder>;
 struct WorkerTrial {
     /// All senders of a worker send one kind of frame, so that the loop is compiled for it.
     std::variant<std::vector<PortSender<plan::IpVersion::v4>>, std::vector<PortSender<plan::IpVersion::v6>>, std::vector<HostMacSender<plan::IpVersion::v4>>,
-                 std::vector<HostMacSender<plan::IpVersion::v6>>, std::vector<LearningSender>>
+                 std::vector<HostMacSender<plan::IpVersion::v6>>, std::vector<MixSender>, std::vector<LearningSender>>
         senders;
     std::vector<plan::Direction> sender_directions;  // of the senders, in their order
     std::vector<frame::StreamShare> sender_shares;   // the same, of test frames only
@@ -48,6 +50,7 @@ struct WorkerTrial {
         tally::SequenceMap* map = nullptr;
         std::unique_ptr<tally::ReceiverTally> tally;
         std::unique_ptr<tally::VariationHistogram> variation;  // where it is asked for
+        std::unique_ptr<frame::MixCheck> mix;                  // where frames are of several classes
     };
     std::vector<Reception> receptions;
     Ticks finish = 0;                           // when the last phase ends

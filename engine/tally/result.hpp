@@ -66,6 +66,16 @@ struct DelayResult {
     std::unique_ptr<Variation> variation;
 };
 
+/// Frames of one class of a mix, in one direction.
+struct ClassCount {
+    plan::IpVersion version = plan::IpVersion::v4;
+    std::size_t frame_size = 0;  // with FCS, as sent
+    std::uint64_t offered_frames = 0;
+    std::uint64_t received_frames = 0;
+
+    [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
+};
+
 struct DirectionResult {
     plan::Direction direction = plan::Direction::forward;
     std::uint64_t intended_frames = 0;
@@ -95,6 +105,7 @@ struct DirectionResult {
     std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
+    std::vector<ClassCount> classes;  // of a mix; empty if all frames are alike
 
     [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
     [[nodiscard]] double loss_ratio() const { return offered_frames == 0 ? 1.0 : static_cast<double>(lost_frames()) / static_cast<double>(offered_frames); }
@@ -143,7 +154,12 @@ struct TrialResult {
     Verdict verdict = Verdict::invalid;
     std::vector<Reason> reasons;
     std::string started_at;
-    std::size_t frame_size = 0;
+    std::size_t frame_size = 0;  // of a mix the mean, rounded
+    struct Mix {
+        std::size_t period_frames = 0;
+        double mean_frame_size = 0;
+    };
+    std::optional<Mix> mix;
     double intended_fps = 0;
     double intended_duration_s = 0;
     Limits limits;
