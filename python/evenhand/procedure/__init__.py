@@ -4,7 +4,7 @@
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
-from evenhand.procedure.frame_size import DEFAULT_FRAME_SIZE, MAX_FRAME_SIZE, RFC_FRAME_SIZES, choose_frame_size
+from evenhand.procedure.frame_size import DEFAULT_FRAME_SIZE, MAX_FRAME_SIZE, RFC_FRAME_SIZES, choose_frame_size, choose_frames
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
 from evenhand.procedure.limits import limits_of, retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, measure_loss
@@ -70,6 +70,7 @@ __all__ = [
     "check_reachable",
     "check_same_dut",
     "choose_frame_size",
+    "choose_frames",
     "choose_maximum",
     "collect_deviations",
     "ignore",

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from evenhand.plan import AddressPlan, Direction, HostMacs, make_plan
+from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, describe_size, make_plan
 from evenhand.procedure import loss
 from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frame_size
+from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
 from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
@@ -36,9 +36,9 @@ class Conditions(TypedDict, total=False):
     """What stays the same in all trials of a procedure; all of it may be left out."""
 
     plan: str | AddressPlan
-    """The address plan, or its name. Default: gateway-v4 with all its addresses (SEED-05)."""
-    frame_size: int
-    """Octets with the FCS. Default: 64, or the smallest that the plan's frames can have."""
+    """The address plan, or its name; `mix_versions` makes one of two. Default: gateway-v4 with all its addresses (SEED-05)."""
+    frame_size: FrameSize
+    """Octets with the FCS, or an `Imix` (RFC 6985). Default: 64, or the smallest that the plan's frames can have."""
     directions: tuple[Direction, ...]
     """Default: both at once (R2544-15)."""
     seed: int
@@ -106,7 +106,7 @@ class OpenTestbed:
 
     def throughput_table(
         self,
-        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        frame_sizes: Sequence[FrameSize] = RFC_FRAME_SIZES,
         *,
         repetitions: Repetitions = ONCE,
         goal: Goal | None = None,
@@ -125,15 +125,15 @@ class OpenTestbed:
         rows = []
         for size in sizes:
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
-            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             if single_pair_first:
                 one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
-                first = self.throughput(goal=chosen, name=f"throughput, {size} octets, one address pair", **one_pair)
+                first = self.throughput(goal=chosen, name=f"throughput, {describe_size(size)}, one address pair", **one_pair)
                 of_size["single_pair"] = SinglePair.of(first.search, first.profile)
             with self.tester(check=lambda profile: with_maximum(chosen, profile), **of_size) as tester:
 
-                def search(number: int, tester: OpenTester = tester, size: int = size) -> Throughput:
-                    name = f"throughput, {size} octets, repetition {number}"
+                def search(number: int, tester: OpenTester = tester, size: FrameSize = size) -> Throughput:
+                    name = f"throughput, {describe_size(size)}, repetition {number}"
                     return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
                 rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
@@ -143,7 +143,7 @@ class OpenTestbed:
 
     def loss_table(
         self,
-        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        frame_sizes: Sequence[FrameSize] = RFC_FRAME_SIZES,
         *,
         repetitions: Repetitions = ONCE,
         goal: LossGoal | None = None,
@@ -155,11 +155,11 @@ class OpenTestbed:
         rows = []
         for size in sizes:
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
-            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **of_size) as tester:
 
-                def series(number: int, tester: OpenTester = tester, size: int = size) -> FrameLoss:
-                    name = f"loss, {size} octets, repetition {number}"
+                def series(number: int, tester: OpenTester = tester, size: FrameSize = size) -> FrameLoss:
+                    name = f"loss, {describe_size(size)}, repetition {number}"
                     return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
                 rows.append(repeat(series, repetitions, frame_size=size, on_event=self.on_event))
@@ -167,7 +167,7 @@ class OpenTestbed:
                 break
         return LossTable(rows=tuple(rows))
 
-    def _sizes(self, frame_sizes: Sequence[int], conditions: Conditions) -> tuple[AddressPlan, tuple[int, ...]]:
+    def _sizes(self, frame_sizes: Sequence[FrameSize], conditions: Conditions) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
         """All of them are checked before the first is measured."""
         given = conditions.get("plan", DEFAULT_PLAN)
         plan = make_plan(given) if isinstance(given, str) else given
@@ -187,7 +187,7 @@ class OpenTestbed:
         *,
         check: Callable[[Profile], object] = lambda profile: None,
         plan: str | AddressPlan = DEFAULT_PLAN,
-        frame_size: int | None = None,
+        frame_size: FrameSize | None = None,
         directions: tuple[Direction, ...] = BOTH_DIRECTIONS,
         seed: int = 1,
         waits: Waits = RFC_WAITS,
@@ -203,7 +203,7 @@ class OpenTestbed:
         """
         address_plan = make_plan(plan) if isinstance(plan, str) else plan
         self.setup.check_plan(address_plan)
-        size, note = choose_frame_size(address_plan, frame_size)
+        size, note = choose_frames(address_plan, frame_size)
         if note is not None:
             self.on_event(Note(text=note))
         opened = open_tester(

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from evenhand.errors import EvenhandError, RequestError
-from evenhand.plan import AddressPlan, SideName, make_plan
+from evenhand.plan import AddressPlan, FrameSize, SideName, describe_size, make_plan, mean_octets, mix_request, whole_octets
 from evenhand.testbed.device import read_device
 from evenhand.testbed.eal_arguments import check_eal_arguments
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
@@ -241,12 +241,12 @@ class Testbed(_Table):
     def ports(self) -> dict[SideName, TestbedPort]:
         return {"left": self.left, "right": self.right}
 
-    def max_theoretical_fps(self, frame_size: int) -> int | None:
+    def max_theoretical_fps(self, frame_size: FrameSize) -> int | None:
         """Of the slower port, per direction; None if the file gives no line rate."""
         rates = [port.line_rate for port in self.ports.values() if port.line_rate is not None]
-        return max_theoretical_fps(min(rates), frame_size) if rates else None
+        return max_theoretical_fps(min(rates), mean_octets(frame_size)) if rates else None
 
-    def open_request(self, plan: AddressPlan, *, frame_size: int, seed: int) -> dict[str, Any]:
+    def open_request(self, plan: AddressPlan, *, frame_size: FrameSize, seed: int) -> dict[str, Any]:
         """The arguments of the engine's `open`."""
         workers = lay_out_workers(self.tester.cpus, self.tester.receive_queues)
         ports = {side: port.to_contract() for side, port in self.ports.items()}
@@ -261,7 +261,8 @@ class Testbed(_Table):
             "ports": ports,
             "workers": workers,
             "plan": plan.to_contract(),
-            "frame_size": frame_size,
+            "frame_size": whole_octets(frame_size),
+            **mix_request(plan, frame_size),
             "seed": seed,
             **({} if dut is None else {"dut": dut}),
         }
@@ -293,13 +294,13 @@ def make_testbed(document: dict[str, Any], *, where: str) -> Testbed:
     return testbed
 
 
-def check_rate(rate_fps: float, limit_fps: float | None, *, line_rate_bps: float | None, frame_size: int, where: str) -> None:
+def check_rate(rate_fps: float, limit_fps: float | None, *, line_rate_bps: float | None, frame_size: FrameSize, where: str) -> None:
     """Refuse a rate above the line rate, if that is known (R2544-15, R2544-16)."""
     if limit_fps is None or rate_fps <= limit_fps:
         return
     line = "the line rate" if line_rate_bps is None else format_line_rate(line_rate_bps)
     raise RequestError(
-        f"{format_count(rate_fps)} fps is above the maximum frame rate of {line} with {frame_size} octets,"
+        f"{format_count(rate_fps)} fps is above the maximum frame rate of {line} with {describe_size(frame_size)},"
         f" {format_count(limit_fps)} fps per direction",
         where=where,
         next_step=f"Use at most {format_count(limit_fps).replace(',', '')}fps.",

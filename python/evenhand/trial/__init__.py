@@ -16,6 +16,7 @@ from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.result import (
     CONTRACT,
+    ClassCount,
     Delays,
     Deviation,
     DirectionResult,
@@ -39,6 +40,7 @@ __all__ = [
     "RFC_WAITS",
     "SHORT_WAITS",
     "USUAL_OVERDUE_AFTER_US",
+    "ClassCount",
     "CpuStalls",
     "DelayWish",
     "Delays",
