@@ -55,7 +55,7 @@ def capture_of(plan: AddressPlan, size: int | Imix, folder: Path, *, frames: int
 
 
 def test_an_imix_of_both_versions_stands_in_the_capture_as_it_was_asked_for(tmp_path: Path) -> None:
-    """R6985-01, R5180-14: an independent reader finds every size in its place, nine of ten frames IPv4, every checksum and payload right."""
+    """R6985-01, R5180-14: an independent reader finds each size in its place, 9 of 10 frames IPv4, all checksums and payloads right."""
     plan = mix_versions(gateway_v4(), gateway_v6(), (90, 10))
     sent, preview = capture_of(plan, BOTH_IMIX, tmp_path)
     assert len(sent) == len(preview) == 1000
