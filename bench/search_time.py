@@ -33,9 +33,10 @@ class Reckoning:
     trials: int = 0
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
-        self.seconds += duration_s + RFC_WAITS.total_s
+        result = self.measurer.measure(duration_s, rate_fps)
+        self.seconds += (result.stopped_early_s or duration_s) + RFC_WAITS.total_s
         self.trials += 1
-        return self.measurer.measure(duration_s, rate_fps)
+        return result
 
 
 def bisect(measurer: Measurer, max_fps: float) -> tuple[float, float]:
@@ -50,9 +51,10 @@ def bisect(measurer: Measurer, max_fps: float) -> tuple[float, float]:
     return lower_fps, upper_fps
 
 
-def compare(name: str, make_measurer: Callable[[], Measurer], max_fps: float) -> dict[str, object]:
+def compare(name: str, make_measurer: Callable[[], SimulatedMeasurer], max_fps: float) -> dict[str, object]:
     """One search and ten, each reckoned against the plain bisection on a device of the same kind."""
-    plain, guided, ten, goals = (Reckoning(make_measurer()) for _ in range(4))
+    plain, goals = (Reckoning(make_measurer()) for _ in range(2))
+    guided, ten = (Reckoning(replace(make_measurer(), stops_when_failed=True)) for _ in range(2))
     truth = bisect(plain, max_fps)
     goal = replace(GUIDED, max_fps=max_fps)
     first = run_search(guided, goal)
@@ -101,7 +103,7 @@ class StraightKnee(SimulatedMeasurer):
         return min(self.limit_fps, rate_fps if rate_fps <= knee_fps else knee_fps + 0.9 * (rate_fps - knee_fps))
 
 
-SIMULATED: dict[str, Callable[[], Measurer]] = {
+SIMULATED: dict[str, Callable[[], SimulatedMeasurer]] = {
     "hard limit": lambda: SimulatedMeasurer(limit_fps=634_567),
     "hard limit, low": lambda: SimulatedMeasurer(limit_fps=123_456),
     "soft knee, narrow": lambda: SimulatedMeasurer(limit_fps=650_000, knee_fps=610_000),

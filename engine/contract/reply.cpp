@@ -110,7 +110,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
                  {"stale_frames", d.stale_frames},
                  {"neighbor_frames", d.neighbor_frames},
                  {"loss_ratio", d.loss_ratio()},
-                 {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.intended_duration_s},
+                 {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.sending_s()},
                  {"sender", {{"overdue_frames", d.overdue_frames}, {"max_overdue_us", d.max_overdue_us}, {"refusals", d.refusals}, {"largest_burst", d.largest_burst}}},
                  {"receiver", {{"max_poll_gap_us", d.max_poll_gap_us}, {"gap_frames", d.gap_frames}, {"ring_frames", d.ring_frames}}},
                  {"away_frames", d.away_frames},
@@ -418,34 +418,34 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
     Ordered directions = Ordered::object();
     for (const auto& d : r.directions) directions[name_of(d.direction)] = direction_result(d, r);
     const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered { return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}}; };
-    const Ordered mix = r.mix ? Ordered{{"mix", {{"period_frames", r.mix->period_frames}, {"mean_frame_size", r.mix->mean_frame_size}}}} : Ordered::object();
-    Ordered reply{{"id", id},
-                  {"response", "trial"},
-                  {"contract", version},
-                  {"trial", r.trial},
-                  {"verdict", name_of(r.verdict)},
-                  {"reasons", reasons},
-                  {"started_at", r.started_at},
-                  {"frame_size", r.frame_size},
-                  {"intended_fps", r.intended_fps},
-                  {"intended_duration_s", r.intended_duration_s},
-                  {"loss_ratio", r.loss_ratio()},
-                  {"limits",
-                   {{"loss_ratio", r.limits.loss_ratio},
-                    {"offered_tolerance", r.limits.offered_tolerance},
-                    {"overdue_after_us", r.limits.overdue_after_us},
-                    {"overdue_tolerance", r.limits.overdue_tolerance},
-                    {"longest_overdue_us", r.limits.longest_overdue_us},
-                    {"clock_ppm", r.limits.clock_ppm},
-                    {"duplicate_tolerance", r.limits.duplicate_tolerance}}},
-                  {"deviations", deviations},
-                  {"phases", phases},
-                  {"directions", directions},
-                  {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
-                  {"host", host_record(r.host)},
-                  {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm", r.clock_error_ppm}, {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)}}}};
-    reply.update(mix);
-    return line_of(reply);
+    Ordered json{{"id", id},
+                 {"response", "trial"},
+                 {"contract", version},
+                 {"trial", r.trial},
+                 {"verdict", name_of(r.verdict)},
+                 {"reasons", reasons},
+                 {"started_at", r.started_at},
+                 {"frame_size", r.frame_size},
+                 {"intended_fps", r.intended_fps},
+                 {"intended_duration_s", r.intended_duration_s},
+                 {"loss_ratio", r.loss_ratio()},
+                 {"limits",
+                  {{"loss_ratio", r.limits.loss_ratio},
+                   {"offered_tolerance", r.limits.offered_tolerance},
+                   {"overdue_after_us", r.limits.overdue_after_us},
+                   {"overdue_tolerance", r.limits.overdue_tolerance},
+                   {"longest_overdue_us", r.limits.longest_overdue_us},
+                   {"clock_ppm", r.limits.clock_ppm},
+                   {"duplicate_tolerance", r.limits.duplicate_tolerance}}},
+                 {"deviations", deviations},
+                 {"phases", phases},
+                 {"directions", directions},
+                 {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
+                 {"host", host_record(r.host)},
+                 {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm", r.clock_error_ppm}, {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)}}}};
+    if (r.mix) json["mix"] = {{"period_frames", r.mix->period_frames}, {"mean_frame_size", r.mix->mean_frame_size}};
+    if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;
+    return line_of(json);
 }
 
 }  // namespace evenhand::contract

@@ -282,6 +282,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
         if (limits.has("duplicate_tolerance")) trial.limits.duplicate_tolerance = limits.number("duplicate_tolerance", 0, any_number);
         limits.finish();
     }
+    if (r.has("stop_when_failed")) trial.stops_when_failed = r.boolean("stop_when_failed");
     if (r.has("delays")) {
         constexpr std::uint64_t most_tagged = 1'000'000;
         auto delays = r.object("delays");

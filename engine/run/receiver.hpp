@@ -86,6 +86,9 @@ class Receiver {
         is_armed_ = true;
     }
 
+    /// The residual wait ends earlier than it was said. For the thread that calls turn(), while armed.
+    void end_by(Ticks residual_end) noexcept { expectation_->residual_end = residual_end; }
+
     /// Test frames count nowhere from now on; neighbours are answered all the same.
     void disarm() noexcept { is_armed_ = false; }
 

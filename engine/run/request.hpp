@@ -85,6 +85,7 @@ struct TrialRequest {
     Waits waits;
     tally::Limits limits;
     std::optional<DelayRequest> delays;
+    bool stops_when_failed = false;  // sending ends as soon as the trial can no longer pass
     bool has_overdue_after = false;  // else it follows from the rate: tally::usual_overdue_after_us()
 };
 

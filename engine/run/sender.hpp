@@ -85,6 +85,15 @@ class Sender {
     /// Everything was offered, or the deadline has passed.
     [[nodiscard]] bool is_done(Ticks now) const noexcept { return tally_.offered_frames == frames_ || is_over(now); }
 
+    /// Sends no more than `frames` of its stream, unless more are written, and nothing after `deadline`. For the thread that calls turn().
+    void end_after(std::uint64_t frames, Ticks deadline) noexcept {
+        frames_ = std::max(written_, std::min(frames_, frames));
+        deadline_ = deadline;
+    }
+
+    /// How many frames of its stream it is to send.
+    [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
+
     /// After the last turn: buffers that the port would not take.
     void give_back() noexcept {
         if (pending_ != 0) port_->give_back(burst_.data() + first_, pending_);

@@ -12,6 +12,7 @@
 #include "fault.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/template.hpp"
+#include "run/early_stop.hpp"
 #include "run/host_record.hpp"
 #include "run/tester.hpp"
 #include "tally/verdict.hpp"
@@ -57,6 +58,9 @@ void check(const Tester& tester, const TrialRequest& request) {
     }
     tester.check_resolved("trial");
     if (const auto& delays = request.delays) {
+        if (request.stops_when_failed) {
+            throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed", "Want one or the other."};
+        }
         const auto first = first_frame_of(request);
         if (first >= frames) {
             throw Fault{FaultCode::bad_request, fmt::format("delays count from {} s on, but frames are sent for {} s", delays->from_s, request.duration_s), "delays.from_s",
@@ -144,14 +148,18 @@ struct Timeline {
     Ticks finish;
 
     Timeline(const TrialRequest& request, double ticks_per_second) {
-        constexpr double lead_s = 0.05;   // for the workers to leave their idle sleep
+        constexpr double lead_s = 0.05;  // for the workers to leave their idle sleep
+        start = pace::TickClock::now() + static_cast<Ticks>(lead_s * ticks_per_second);
+        end_sending_after(request.duration_s, request.waits, ticks_per_second);
+    }
+
+    void end_sending_after(double duration_s, const Waits& waits, double ticks_per_second) {
         constexpr double grace_s = 0.01;  // a stalled sender may catch up so long; the offered load tells
         constexpr double grace_share = 1e-3;
         const auto ticks = [=](double seconds) { return static_cast<Ticks>(seconds * ticks_per_second); };
-        start = pace::TickClock::now() + ticks(lead_s);
-        send_deadline = start + ticks(request.duration_s * (1 + grace_share) + grace_s);
-        residual_end = send_deadline + ticks(request.waits.residual_s);
-        finish = residual_end + ticks(request.waits.restabilize_s);
+        send_deadline = start + ticks(duration_s * (1 + grace_share) + grace_s);
+        residual_end = send_deadline + ticks(waits.residual_s);
+        finish = residual_end + ticks(waits.restabilize_s);
     }
 };
 
@@ -300,8 +308,8 @@ std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction dir
 }
 
 tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
-                              tally::SequenceMap& map, const tally::DelayTracks* tracks, const Timeline& time, double ticks_per_second) {
-    tally::DirectionResult d{.direction = direction, .intended_frames = frames_of(request), .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
+                              tally::SequenceMap& map, const tally::DelayTracks* tracks, const Timeline& time, double ticks_per_second, double sending_s) {
+    tally::DirectionResult d{.direction = direction, .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
     Ticks last_send = time.start;
     Ticks max_overdue = 0;
     tally::ReceiverTally sum;
@@ -320,32 +328,39 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
         delays = sum_up_delays(*tracks, map, std::move(variation));
         came = map.frames() - tracks->wish().first - map.missing(tracks->wish().first, map.frames());
     }
-    for (const auto& trial : trials) {
-        std::visit(
-            [&](const auto& senders) {
-                for (std::size_t i = 0; i < senders.size(); ++i) {
-                    if (trial->sender_directions[i] != direction) continue;
-                    const auto& t = senders[i].tally();
-                    d.offered_frames += t.offered_frames;
-                    d.overdue_frames += t.overdue_frames;
-                    d.refusals += t.refusals;
-                    d.largest_burst = std::max(d.largest_burst, t.largest_burst);
-                    max_overdue = std::max(max_overdue, t.max_overdue);
-                    if (t.offered_frames != 0 && static_cast<std::int64_t>(t.last_send - last_send) > 0) last_send = t.last_send;
-                    // What never left is not lost, and must not show as if it were.
-                    const auto& share = trial->sender_shares[i];
-                    for (std::uint64_t unsent = t.offered_frames; unsent < share.count(d.intended_frames); ++unsent) map.mark(share.sequence(unsent));
-                }
-            },
-            trial->senders);
-    }
+    std::uint64_t end = 0;  // beyond the last frame that was to be sent
+    const auto each_sender = [&](auto use) {
+        for (const auto& trial : trials) {
+            std::visit(
+                [&](const auto& senders) {
+                    for (std::size_t i = 0; i < senders.size(); ++i) {
+                        if (trial->sender_directions[i] == direction) use(senders[i], trial->sender_shares[i]);
+                    }
+                },
+                trial->senders);
+        }
+    };
+    each_sender([&](const auto& sender, const frame::StreamShare& share) {
+        d.intended_frames += sender.frames();
+        if (sender.frames() != 0) end = std::max(end, share.sequence(sender.frames() - 1) + 1);
+    });
+    each_sender([&](const auto& sender, const frame::StreamShare& share) {
+        const auto& t = sender.tally();
+        d.offered_frames += t.offered_frames;
+        d.overdue_frames += t.overdue_frames;
+        d.refusals += t.refusals;
+        d.largest_burst = std::max(d.largest_burst, t.largest_burst);
+        max_overdue = std::max(max_overdue, t.max_overdue);
+        if (t.offered_frames != 0 && static_cast<std::int64_t>(t.last_send - last_send) > 0) last_send = t.last_send;
+        // What never left is not lost, and must not show as if it were.
+        for (std::uint64_t unsent = t.offered_frames; unsent < share.count(end); ++unsent) map.mark(share.sequence(unsent));
+    });
     if (delays) {
         delays->lost_frames = map.missing(delays->first_frame, map.frames());
         delays->offered_frames = came + delays->lost_frames;
         d.delays = delays;
     }
-    const double sending_s = std::max(request.duration_s, static_cast<double>(last_send - time.start) / ticks_per_second);
-    d.offered_fps = static_cast<double>(d.offered_frames) / sending_s;
+    d.offered_fps = static_cast<double>(d.offered_frames) / std::max(sending_s, static_cast<double>(last_send - time.start) / ticks_per_second);
     d.max_overdue_us = static_cast<double>(max_overdue) * us_per_second / ticks_per_second;
     d.received_frames = sum.received_frames;
     d.duplicated_frames = sum.duplicated_frames;
@@ -362,13 +377,13 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.latency = sum.latency;
     d.classes = count_classes(tester, direction, trials, sum);
     const double frames_per_tenth = request.rate_fps / tenths_per_second;
-    for (std::uint64_t first = 0, tenth = 1; first < d.intended_frames; ++tenth) {
-        const auto last = std::min(d.intended_frames, static_cast<std::uint64_t>(std::ceil(static_cast<double>(tenth) * frames_per_tenth)));
+    for (std::uint64_t first = 0, tenth = 1; first < end; ++tenth) {
+        const auto last = std::min(end, static_cast<std::uint64_t>(std::ceil(static_cast<double>(tenth) * frames_per_tenth)));
         d.lost_by_tenth.push_back(map.missing(first, last));
         first = last;
     }
     constexpr std::size_t most_listed = 10;
-    d.first_lost = map.first_missing(d.intended_frames, most_listed);
+    d.first_lost = map.first_missing(end, most_listed);
     return d;
 }
 
@@ -421,7 +436,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
                                                        static_cast<Ticks>(order_settles_us * rate / us_per_second)};
     }
     HostWitness host{*this};
-    const Timeline time{request, rate};
+    Timeline time{request, rate};
     const auto trials = make_worker_trials(*this, request, time, rate, maps, orders, delays);
     if (goes_on) {
         const RunningTrials running{workers_, trials};
@@ -434,7 +449,20 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         };
         const auto until = [&](Ticks end) { return [=] { return static_cast<std::int64_t>(pace::TickClock::now() - end) >= 0; }; };
         constexpr double at_most_s = 1e9;
-        goes_on = phases.wait("sending", at_most_s, until(time.send_deadline), count);
+        EarlyStop early{request, maps, time.start, rate};
+        const auto is_sent = [&] {
+            const Ticks now = pace::TickClock::now();
+            if (request.stops_when_failed && !result.stopped_early_s) {
+                if (const auto frames = early.look(now)) {
+                    result.stopped_early_s = static_cast<double>(*frames) / request.rate_fps;
+                    time.end_sending_after(*result.stopped_early_s, w, rate);
+                    for (const auto& trial : trials)
+                        trial->shorten({.frames = *frames, .send_deadline = time.send_deadline, .residual_end = time.residual_end, .finish = time.finish});
+                }
+            }
+            return static_cast<std::int64_t>(now - time.send_deadline) >= 0;
+        };
+        goes_on = phases.wait("sending", at_most_s, is_sent, count);
         goes_on = goes_on && phases.wait("residual", at_most_s, until(time.residual_end), count);
         goes_on = goes_on && phases.wait("restabilize", at_most_s, until(time.finish), count);
     }
@@ -449,7 +477,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     if (pace::is_steered_clock_right()) result.steered_clock_error_ppm = (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;
     for (const auto direction : request.directions) {
         const auto& tracks = delays[static_cast<std::size_t>(direction)];
-        auto& d = result.directions.emplace_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time, rate));
+        auto& d = result.directions.emplace_back(
+            sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time, rate, result.sending_s()));
         d.away_frames = host.frames_while_away(request.rate_fps, time.start, time.send_deadline, rate);
     }
     tally::judge(result);

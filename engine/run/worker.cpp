@@ -78,6 +78,13 @@ void Worker::run_trial(WorkerTrial& trial) noexcept {
 }
 
 template <class Senders>
+void Worker::shorten(Senders& senders, const WorkerTrial& trial) noexcept {
+    const auto& ending = trial.ending;
+    for (std::size_t i = 0; i < senders.size(); ++i) senders[i].end_after(trial.sender_shares[i].count(ending.frames), ending.send_deadline);
+    for (const auto& reception : trial.receptions) receivers_[reception.receiver].end_by(ending.residual_end);
+}
+
+template <class Senders>
 void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
     // What is not sending or receiving is looked at once in so many turns. Answers: a burst of them costs the port little more than one,
     // but 64 questions in each turn must fit into the ring until then. The rest: ten times rarer.
@@ -85,6 +92,8 @@ void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
     constexpr int answers_between_looks = 16;
     constexpr auto kinds = std::is_same_v<Senders, std::vector<MixSender>> ? FrameKinds::mixed : FrameKinds::alike;
     pace::TickClock clock;
+    Ticks finish = trial.finish;
+    bool is_shortened = false;
     do {
         for (int i = 0; i < answers_between_looks; ++i) {
             for (int j = 0; j < turns_between_answers; ++j) {
@@ -100,7 +109,12 @@ void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
         for (const auto& reception : trial.receptions) received[static_cast<std::size_t>(reception.direction)] += reception.tally->received_frames;
         trial.sent_frames.store(sent, std::memory_order_relaxed);
         for (std::size_t i = 0; i < received.size(); ++i) trial.received_frames[i].store(received[i], std::memory_order_relaxed);
-    } while (!trial.stop.load(std::memory_order_relaxed) && static_cast<std::int64_t>(clock.now() - trial.finish) < 0);
+        if (!is_shortened && trial.is_shortened.load(std::memory_order_acquire)) {
+            shorten(senders, trial);
+            finish = trial.ending.finish;
+            is_shortened = true;
+        }
+    } while (!trial.stop.load(std::memory_order_relaxed) && static_cast<std::int64_t>(clock.now() - finish) < 0);
     for (auto& sender : senders) sender.give_back();
 }
 

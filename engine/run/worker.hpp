@@ -53,7 +53,19 @@ struct WorkerTrial {
         std::unique_ptr<frame::MixCheck> mix;                  // where frames are of several classes
     };
     std::vector<Reception> receptions;
-    Ticks finish = 0;                           // when the last phase ends
+    Ticks finish = 0;  // when the last phase ends
+    /// Another end, once `is_shortened` is set. Both are written by the session.
+    struct Ending {
+        std::uint64_t frames = 0;  // of each direction
+        Ticks send_deadline = 0;
+        Ticks residual_end = 0;
+        Ticks finish = 0;
+    } ending;
+    std::atomic<bool> is_shortened{false};
+    void shorten(const Ending& other) noexcept {
+        ending = other;
+        is_shortened.store(true, std::memory_order_release);
+    }
     std::atomic<bool> stop{false};              // written by the session
     std::atomic<bool> is_over{false};           // written by the worker, last of all
     std::atomic<std::uint64_t> sent_frames{0};  // written by the worker now and then, for progress
@@ -100,6 +112,8 @@ class Worker {
     /// Returns whether there was anything to do.
     bool idle_turn();
     void run_trial(WorkerTrial& trial) noexcept;
+    template <class Senders>
+    void shorten(Senders& senders, const WorkerTrial& trial) noexcept;
     template <class Senders>
     void run_loops(Senders& senders, WorkerTrial& trial) noexcept;
 

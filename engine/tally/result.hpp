@@ -162,6 +162,7 @@ struct TrialResult {
     std::optional<Mix> mix;
     double intended_fps = 0;
     double intended_duration_s = 0;
+    std::optional<double> stopped_early_s;  // sending ended after so long, since the trial could no longer pass
     Limits limits;
     bool stopped = false;
     std::vector<Deviation> deviations;
@@ -178,6 +179,8 @@ struct TrialResult {
     /// Since the ports were opened, against CLOCK_MONOTONIC; nothing unless NTP says that it is right.
     std::optional<double> steered_clock_error_ppm;
 
+    /// How long frames were to be sent at last.
+    [[nodiscard]] double sending_s() const { return stopped_early_s.value_or(intended_duration_s); }
     /// 1 - received / offered over all directions (RFC 9971).
     [[nodiscard]] double loss_ratio() const;
 };

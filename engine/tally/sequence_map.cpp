@@ -11,7 +11,7 @@ std::uint64_t SequenceMap::missing(std::uint64_t first, std::uint64_t last) cons
     std::uint64_t absent = 0;
     for (std::uint64_t k = first; k < last;) {
         if (k % bits == 0 && last - k >= bits) {
-            absent += bits - static_cast<std::uint64_t>(std::popcount(words_[k / bits]));
+            absent += bits - static_cast<std::uint64_t>(std::popcount(read(words_[k / bits])));
             k += bits;
         } else {
             absent += has(k) ? 0U : 1U;

@@ -9,7 +9,8 @@
 namespace evenhand::tally {
 
 /// Bits for the frames 0 .. frames-1 of one direction. Memory is taken and touched when it is made, never later: 60 s at
-/// 14.88 Mfps take 112 MB. Several receivers may mark at once if the map is made `shared`.
+/// 14.88 Mfps take 112 MB. Several receivers may mark at once if the map is made `shared`; another thread may look meanwhile, and sees what was
+/// marked some time ago.
 class SequenceMap {
    public:
     SequenceMap() = default;
@@ -23,12 +24,12 @@ class SequenceMap {
         std::uint64_t& word = words_[k / bits];
         const std::uint64_t bit = std::uint64_t{1} << (k % bits);
         if (shared_) return (std::atomic_ref{word}.fetch_or(bit, std::memory_order_relaxed) & bit) != 0;
-        const bool before = (word & bit) != 0;
-        word |= bit;
-        return before;
+        const std::uint64_t before = read(word);
+        std::atomic_ref{word}.store(before | bit, std::memory_order_relaxed);
+        return (before & bit) != 0;
     }
 
-    [[nodiscard]] bool has(std::uint64_t k) const noexcept { return (words_[k / bits] >> (k % bits) & 1U) != 0; }
+    [[nodiscard]] bool has(std::uint64_t k) const noexcept { return (read(words_[k / bits]) >> (k % bits) & 1U) != 0; }
 
     /// Frames of first .. last-1 that have not come.
     [[nodiscard]] std::uint64_t missing(std::uint64_t first, std::uint64_t last) const noexcept;
@@ -41,6 +42,9 @@ class SequenceMap {
 
    private:
     static constexpr std::uint64_t bits = 64;
+    /// A plain load, of a word that another thread may write.
+    [[nodiscard]] static std::uint64_t read(const std::uint64_t& word) noexcept { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
+
     std::vector<std::uint64_t> words_;
     std::uint64_t frames_ = 0;
     bool shared_ = false;

@@ -23,7 +23,7 @@ void note(std::vector<Reason>& reasons, const char* code, fmt::format_string<Arg
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const Limits& limits = result.limits;
     // Against the whole number of frames that rate and duration make: a short trial cannot offer half a frame.
-    const double error = d.offered_fps * result.intended_duration_s / static_cast<double>(d.intended_frames) - 1;
+    const double error = d.offered_fps * result.sending_s() / static_cast<double>(d.intended_frames) - 1;
     const bool load_missed = std::abs(error) > limits.offered_tolerance || d.offered_frames != d.intended_frames;
     if (load_missed) {
         note(reasons, "offered_load", "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)", name_of(d.direction), d.offered_frames,
@@ -139,9 +139,15 @@ void judge(TrialResult& result) {
         const std::uint64_t own = own_losses(result, d, lapses);
         explained += is_anybodys_loss(result, d, lapses) ? d.lost_frames() : own;
     }
-    const double allowed = result.limits.loss_ratio * static_cast<double>(offered);
+    // Of the whole trial: one that was stopped early has lost more than that.
+    const double allowed = result.limits.loss_ratio * static_cast<double>(offered) * (result.intended_duration_s / result.sending_s());
     if (static_cast<double>(lost) <= allowed) {
         result.verdict = Verdict::pass;
+        if (result.stopped_early_s) {
+            result.verdict = Verdict::invalid;
+            note(reasons, "stopped_early", "sending ended after {:.2f} s of {:g} s, but frames that were missing then came later", *result.stopped_early_s,
+                 result.intended_duration_s);
+        }
         return;
     }
     if (static_cast<double>(lost - explained) <= allowed) {
@@ -159,6 +165,10 @@ void judge(TrialResult& result) {
         if (damaged != 0)
             note(reasons, "damaged", "{}: {} frames came damaged to the tester's port (wrong FCS, or too short); check cable, transceivers and the DUT's port",
                  name_of(d.direction), damaged);
+    }
+    if (result.stopped_early_s) {
+        note(reasons, "stopped_early", "sending ended after {:.2f} s of {:g} s, since the trial could no longer pass; the whole trial would have lost no less",
+             *result.stopped_early_s, result.intended_duration_s);
     }
 }
 

@@ -215,6 +215,8 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(plain.waits.residual_s == 2);  // R2544-18: the defaults conform
         CHECK(plain.waits.restabilize_s == 5);
         CHECK(plain.limits.loss_ratio == 0);
+        CHECK_FALSE(plain.stops_when_failed);
+        CHECK(read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":31,)")).stops_when_failed);
         const auto r = read_as<run::TrialRequest>(lines[10]);
         CHECK(r.trial == 65535);
         CHECK(r.rate_fps == 0.5);

@@ -242,4 +242,41 @@ TEST_CASE("more loss never makes a better verdict") {
     CHECK(right_order);
 }
 
+TEST_CASE("a trial that was stopped early has failed, by the loss that the whole trial may have (R2544-21)") {
+    auto r = clean();
+    r.limits.loss_ratio = 0.01;
+    r.stopped_early_s = 1;
+    for (auto& d : r.directions) {
+        d.intended_frames = d.offered_frames = d.received_frames = frames / 10;
+    }
+    for (auto& port : r.ports) port.after.transmitted_frames = port.after.received_frames = frames / 10;
+    // Ten times as many frames would have come: 20,000 of them may be lost.
+    SUBCASE("more is lost") {
+        lose(forward(r), 20'001);
+        tally::judge(r);
+        CHECK(r.verdict == Verdict::fail);
+        CHECK(codes_of(r) == Codes{"loss", "stopped_early"});
+    }
+    SUBCASE("more is lost, but not by the device alone") {
+        lose(forward(r), 20'001);
+        forward(r).gap_frames = 1;
+        tally::judge(r);
+        CHECK(r.verdict == Verdict::invalid);
+        CHECK(codes_of(r) == Codes{"receiver_gap", "loss"});
+    }
+    SUBCASE("what was missing came after all: that is no PASS, since the rest was not sent") {
+        lose(forward(r), 20'000);
+        tally::judge(r);
+        CHECK(r.verdict == Verdict::invalid);
+        CHECK(codes_of(r) == Codes{"stopped_early"});
+    }
+    SUBCASE("it did not keep its load until then") {
+        lose(forward(r), 50'000);
+        reverse(r).offered_frames -= 1000;
+        tally::judge(r);
+        CHECK(r.verdict == Verdict::invalid);
+        CHECK(codes_of(r) == Codes{"offered_load"});
+    }
+}
+
 }  // namespace verdict_test

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from evenhand.procedure import Began, Learned, Measured, Note, ProcedureEvent, TrialPhase
-from evenhand.report import VERDICT_STYLES, describe_load, learning_lines, learning_status
+from evenhand.report import VERDICT_STYLES, describe_load, describe_sending, learning_lines, learning_status
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, TrialResult, join_directions
 from evenhand.units import format_duration, format_rate, format_ratio
@@ -99,7 +99,7 @@ class ProgressDisplay:
             reasons = f": {told[0].text}{more}"
         loss = f" loss {format_ratio(result.loss_ratio)}" if result.is_valid else ""
         line = Text.assemble(
-            f"{what}: {format_rate(result.intended_fps)} for {format_duration(result.intended_duration_s)} ",
+            f"{what}: {format_rate(result.intended_fps)} for {describe_sending(result)} ",
             (str(result.verdict), VERDICT_STYLES[result.verdict]), f"{loss}{reasons}{tail}",
         )  # fmt: skip
         self._console.print(line, soft_wrap=not self._console.is_terminal)

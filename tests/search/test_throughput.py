@@ -102,6 +102,40 @@ def test_loads_stay_between_minimum_and_maximum(limit_fps: float, min_fps: float
     assert device.trials[0].intended_fps == MAX_FPS
 
 
+@pytest.mark.parametrize(
+    "device",
+    [
+        {"limit_fps": 634_567}, {"limit_fps": 650_000, "knee_fps": 500_000}, {"limit_fps": 634_567, "buffer_frames": 2048},
+        {"limit_fps": 2e6}, {"limit_fps": 634_567, "noise_probability": 0.05}, {"limit_fps": 634_567, "invalid_probability": 0.05},
+    ],
+    ids=lambda device: ",".join(f"{name}={value}" for name, value in device.items()),
+)  # fmt: skip
+@pytest.mark.parametrize("is_guided", [False, True])
+def test_trials_that_stop_when_they_have_failed_find_the_same(device: dict[str, float], is_guided: bool) -> None:
+    """R2544-20, R2544-21: the same bounds by the same proofs, only sooner."""
+    goal = ThroughputGoal(max_fps=1_488_095, precision=0.001, duration_s=1, final_duration_s=60, is_guided=is_guided)
+    whole, early = (SimulatedMeasurer(**device, seed=3, stops_when_failed=stops) for stops in (False, True))
+    expected, found = find_throughput(whole, goal), find_throughput(early, goal)
+    assert found.outcome is expected.outcome
+    for result in (expected, found):
+        confirmed = [t for t in result.trials if t.is_full_length and t.result.is_pass and t.result.intended_fps == result.throughput_fps]
+        assert confirmed
+        assert all(t.result.stopped_early_s is None for t in confirmed)
+    if not is_guided:  # a guided search takes other steps where the losses are others
+        assert (found.throughput_fps, found.upper_fps) == (expected.throughput_fps, expected.upper_fps)
+    assert early.elapsed_s <= whole.elapsed_s * (1.2 if is_guided else 1)
+    assert all(t.result.stopped_early_s is None for t in found.trials if t.result.verdict is not Verdict.FAIL)
+
+
+def test_a_loss_that_stopped_a_trial_is_judged_as_that_of_the_whole_trial() -> None:
+    """A single frame in a minute is a small loss, although it is a larger one of the seconds until then."""
+    measurer = SimulatedMeasurer(limit_fps=1e6, noise_probability=1, stops_when_failed=True)
+    result = measurer.measure(60, 1000)
+    assert result.stopped_early_s == pytest.approx(32.16)
+    assert result.least_loss_ratio == pytest.approx(1 / 60_000, rel=0.01)
+    assert result.loss_ratio > 1.8 * result.least_loss_ratio
+
+
 def test_a_tester_that_cannot_keep_up_ends_the_search_with_what_was_really_tested() -> None:
     """R2544-39: the ceiling of the tester is no limit of the DUT."""
     device = SimulatedMeasurer(limit_fps=900_000, tester_ceiling_fps=800_000)

@@ -100,6 +100,35 @@ def test_a_port_into_the_void_loses_everything() -> None:
     assert forward["latency"]["p50_ns"] is None
 
 
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+def test_a_trial_that_can_no_longer_pass_ends_early(plan: AddressPlan) -> None:
+    """R2544-20, R2544-21: what was due longer ago than the residual wait is lost. The rest of the minute would not change the verdict."""
+    limits = {"overdue_tolerance": 1, "offered_tolerance": 0.1, "longest_overdue_us": 1e6}
+    with engine() as session:
+        open_ports(session, plan, "net_null0,no-rx=1", "net_null1,no-rx=1")
+        document = valid_trial(session, duration_s=60, stop_when_failed=True, limits=limits)
+    result = TrialResult.from_contract(document)
+    assert [reason.code for reason in result.reasons] == ["loss", "loss", "stopped_early"]
+    assert document["stopped_early_s"] == result.stopped_early_s
+    assert result.stopped_early_s is not None
+    assert 1.2 < result.stopped_early_s < 60
+    assert result.intended_duration_s == 60
+    for direction in result.directions.values():
+        assert direction.intended_frames == direction.offered_frames == round(result.stopped_early_s * QUIET_FPS)
+        assert direction.lost_frames == direction.offered_frames == sum(direction.lost_by_tenth)
+    assert {phase["phase"]: phase["seconds"] for phase in document["phases"]}["sending"] < 60
+
+
+def test_a_trial_that_passes_lasts_to_its_end(tmp_path: Path) -> None:
+    """R2544-20."""
+    with engine() as session:
+        open_ports(session, gateway_v4(), *memif_cable(tmp_path))
+        document = valid_trial(session, duration_s=1, stop_when_failed=True, limits={"longest_overdue_us": 2e5, "overdue_tolerance": 1})
+    assert document["verdict"] == "PASS"
+    assert "stopped_early_s" not in document
+    assert document["directions"]["forward"]["offered_frames"] == QUIET_FPS
+
+
 def test_frames_out_of_nothing_are_no_test_frames() -> None:
     """R2544-05, R2544-40: net_null receives buffers with old contents; without the trial's number in a valid frame none of them counts."""
     with engine() as session:

@@ -50,14 +50,19 @@ class OpenTester:
         about = self.session.about
         return {"engine": str(about["version"]), **{key: str(about[key]) for key in ("dpdk", "compiler", "build_type", "contract")}}
 
-    def measurer(self, on_event: OnEvent, *, delays: DelayWish | None = None) -> EngineMeasurer:
-        """Makes trials with this tester, and tells their phases."""
+    def measurer(self, on_event: OnEvent, *, delays: DelayWish | None = None, stops_when_failed: bool = False) -> EngineMeasurer:
+        """Makes trials with this tester, and tells their phases.
+
+        Args:
+            stops_when_failed: A trial ends as soon as it can no longer pass: for searches that ask for nothing but the verdict.
+        """
 
         def tell(document: dict[str, Any]) -> None:
             on_event(TrialPhase.from_contract(document))
 
         return EngineMeasurer(
-            session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, delays=delays, on_event=tell
+            session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, delays=delays,
+            stops_when_failed=stops_when_failed, on_event=tell,
         )  # fmt: skip
 
     def after(self, single_pair: SinglePair | None) -> OpenTester:

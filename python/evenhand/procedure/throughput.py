@@ -11,7 +11,7 @@ from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.search import Goal, MlrResult, Outcome, SearchEvent, SearchResult, TrialFinished, run_search
+from evenhand.search import Goal, MlrGoals, MlrResult, Outcome, SearchEvent, SearchResult, TrialFinished, run_search
 from evenhand.trial import Deviation
 
 UP_TO_LINE_RATE = math.inf
@@ -67,7 +67,8 @@ def measure_throughput(
                 record.add_trial(event.trial)
             on_event(event)
 
-        measurer = tester.measurer(on_event)
+        # MLRsearch weighs trials by their durations and losses; the others take the verdict only.
+        measurer = tester.measurer(on_event, stops_when_failed=not isinstance(goal, MlrGoals))
         result = run_search(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
         record.finish(result)
     return Throughput(profile=tester.profile, search=result)

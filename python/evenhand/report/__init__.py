@@ -22,6 +22,7 @@ from evenhand.report.table import loss_sizes_table, table_lines, throughput_size
 from evenhand.report.throughput import (
     VERDICT_STYLES,
     describe_load,
+    describe_sending,
     summary_lines,
     trials_table,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "delay_lines",
     "delay_table",
     "describe_load",
+    "describe_sending",
     "fields_table",
     "goals_table",
     "judge_proof",

@@ -22,6 +22,15 @@ from evenhand.search import (
 from evenhand.trial import TrialResult, Verdict, join_directions
 from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 
+
+def describe_sending(result: TrialResult) -> str:
+    """How long a trial sent, and how long it was to send if it was stopped early."""
+    intended = format_duration(result.intended_duration_s)
+    if result.stopped_early_s is None:
+        return intended
+    return f"{format_duration(round(result.stopped_early_s, 1))} of {intended}"
+
+
 VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "yellow"}
 
 
@@ -34,7 +43,7 @@ def trials_table(trials: Sequence[SearchTrial], *, title: str = "Trials") -> Tab
     for trial in trials:
         result = trial.result
         table.add_row(
-            str(trial.number), f"{format_count(result.intended_fps)} fps", format_duration(result.intended_duration_s),
+            str(trial.number), f"{format_count(result.intended_fps)} fps", describe_sending(result),
             Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]), format_ratio(result.loss_ratio) if result.is_valid else "-",
             " + ".join(format_count(direction.lost_frames) for direction in result.directions.values()), _p99(result),
             Text(_story(trial)),

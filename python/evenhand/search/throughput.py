@@ -154,7 +154,7 @@ class _Search:
                 case Verdict.FAIL:
                     failed = trial
                     lossy += 1
-                    is_lost = lossy > self.goal.loss_verifications or trial.result.loss_ratio > self.goal.plain_loss_ratio
+                    is_lost = lossy > self.goal.loss_verifications or trial.result.least_loss_ratio > self.goal.plain_loss_ratio
                     if is_lost:
                         self.bracket.note_fail(load_fps)
                 case Verdict.INVALID:

@@ -110,6 +110,8 @@ class EngineMeasurer:
     waits: Waits = RFC_WAITS
     limits: Limits = field(default_factory=Limits)
     delays: DelayWish | None = None
+    stops_when_failed: bool = False
+    """A trial ends as soon as it can no longer pass."""
     on_event: EventCallback | None = None
     _last_trial: int = 0
 
@@ -132,6 +134,7 @@ class EngineMeasurer:
             directions=list(self.directions),
             waits=self.waits.to_contract(),
             limits=self.limits.to_contract(),
+            **({"stop_when_failed": True} if self.stops_when_failed else {}),
             **({} if self.delays is None else {"delays": self.delays.to_contract()}),
         )
         return TrialResult.from_contract(document)

@@ -199,6 +199,8 @@ class TrialResult:
     intended_fps: float
     """Per direction."""
     intended_duration_s: float
+    stopped_early_s: float | None
+    """Sending ended after so long, since the trial could no longer pass; None if it lasted to its end."""
     loss_ratio_limit: float
     """Largest loss ratio that passes."""
     directions: dict[Direction, DirectionResult]
@@ -226,10 +228,15 @@ class TrialResult:
 
     @property
     def loss_ratio(self) -> float:
-        """1 - received/offered over all directions (RFC 9971); 0..1."""
+        """1 - received/offered over all directions (RFC 9971); 0..1. Of a trial that was stopped early: in the time until then."""
         offered = sum(direction.offered_frames for direction in self.directions.values())
         received = sum(direction.received_frames for direction in self.directions.values())
         return 1 - received / offered if offered else 1.0
+
+    @property
+    def least_loss_ratio(self) -> float:
+        """What the whole trial has lost at least: `loss_ratio`, unless it was stopped early."""
+        return self.loss_ratio if self.stopped_early_s is None else self.loss_ratio * self.stopped_early_s / self.intended_duration_s
 
     @property
     def offered_fps(self) -> float:
@@ -282,6 +289,7 @@ class TrialResult:
             frame_size=_whole(document, "frame_size"),
             intended_fps=float(document["intended_fps"]),
             intended_duration_s=float(document["intended_duration_s"]),
+            stopped_early_s=_optional(document.get("stopped_early_s")),
             loss_ratio_limit=float(document["limits"].get("loss_ratio", 0)),
             directions=directions,
             deviations=tuple(Deviation(requirement=str(d["requirement"]), text=str(d["text"])) for d in document["deviations"]),

@@ -13,6 +13,9 @@ from evenhand.plan import Direction
 from evenhand.trial.measurer import DelayWish
 from evenhand.trial.result import CONTRACT, TrialResult, Verdict
 
+CERTAIN_AFTER_S = 2.16
+"""From a frame's loss to the end of a sending that it stops: the residual wait, the longest lateness, and the engine's notice."""
+
 
 @dataclass(slots=True, kw_only=True)
 class SimulatedMeasurer:
@@ -43,6 +46,8 @@ class SimulatedMeasurer:
     tester_ceiling_fps: float = float("inf")
     delays: DelayWish | None = None
     """What trials record of delays beside the histogram. Delays rise evenly from 10 us to 20 us over the frames that count."""
+    stops_when_failed: bool = False
+    """As `EngineMeasurer`'s: a trial ends when its loss is certain."""
     wait_s: float = 0.0
     """What a trial takes besides sending; for `elapsed_s`."""
     seed: int = 0
@@ -56,11 +61,11 @@ class SimulatedMeasurer:
     @property
     def elapsed_s(self) -> float:
         """How long all trials would have taken."""
-        return sum(trial.intended_duration_s + self.wait_s for trial in self.trials)
+        return sum((trial.stopped_early_s or trial.intended_duration_s) + self.wait_s for trial in self.trials)
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         """See `Measurer.measure`; no time passes."""
-        number = len(self.trials) + 1
+        number, asked_s = len(self.trials) + 1, duration_s
         intended = max(1, round(rate_fps * duration_s))
         offered = min(intended, int(self.tester_ceiling_fps * duration_s)) if self.tester_ceiling_fps < rate_fps else intended
         capacity = self._forwarding_rate_fps(rate_fps) * duration_s + self.buffer_frames
@@ -86,6 +91,15 @@ class SimulatedMeasurer:
             reasons.append({"code": "loss", "text": f"lost {intended - received} of {intended} frames in each direction"})
         else:
             verdict = Verdict.PASS
+        stopped_early_s = None
+        if self.stops_when_failed and verdict is Verdict.FAIL:
+            sending_s = self._lost_after_s(rate_fps, duration_s, intended - received) + CERTAIN_AFTER_S
+            if sending_s < duration_s:
+                # What is lost until then in proportion, and no less than what made it certain.
+                allowed = math.floor(self.loss_ratio_limit * intended)
+                lost = max(allowed + 1, round((intended - received) * sending_s / duration_s))
+                intended = offered = round(rate_fps * sending_s)
+                received, duration_s, stopped_early_s = max(0, offered - lost), sending_s, sending_s
         direction = make_direction_document(
             intended=intended, offered=offered, received=max(received, 0), duration_s=duration_s, rate_fps=rate_fps
         )
@@ -99,9 +113,20 @@ class SimulatedMeasurer:
             trial=number, verdict=verdict, reasons=reasons, frame_size=self.frame_size, rate_fps=rate_fps, duration_s=duration_s,
             loss_ratio_limit=self.loss_ratio_limit, directions=dict.fromkeys(self.directions, direction),
         )  # fmt: skip
+        if stopped_early_s is not None:
+            document |= {"intended_duration_s": asked_s, "stopped_early_s": stopped_early_s}
         result = TrialResult.from_contract(document)
         self.trials.append(result)
         return result
+
+    def _lost_after_s(self, rate_fps: float, duration_s: float, lost: int) -> float:
+        """When more is lost than the whole trial may lose. A buffer fills first; a single frame is lost half-way."""
+        allowed = self.loss_ratio_limit * rate_fps * duration_s
+        lost_fps = rate_fps - self._forwarding_rate_fps(rate_fps)
+        after_s = [duration_s / 2 if lost == 1 else duration_s * (allowed + 1) / lost]
+        if lost_fps > 0:
+            after_s.append((self.buffer_frames + allowed + 1) / lost_fps)
+        return max(after_s) if self.buffer_frames else min(after_s)
 
     def _forwarding_rate_fps(self, rate_fps: float) -> float:
         """Of a device without buffers."""

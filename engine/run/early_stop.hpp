@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6, tally, looked at while frames are sent: a trial that can no longer pass need not last to its end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "pace/clock.hpp"
+#include "run/request.hpp"
+#include "tally/sequence_map.hpp"
+
+namespace evenhand::run {
+
+/// Counts what is lost for certain: a frame that was due longer ago than the residual wait, and than a valid trial's frame may be overdue, and
+/// is not in the map. Reads the maps while receivers mark in them.
+class EarlyStop {
+   public:
+    EarlyStop(const TrialRequest& request, const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start, double ticks_per_second) noexcept;
+
+    /// How many frames each direction shall send in all, if more is lost at `now` than the whole trial may lose; else nothing. The last of
+    /// them is due a little later than `now`, so that every worker hears of it before.
+    [[nodiscard]] std::optional<std::uint64_t> look(pace::Ticks now) noexcept;
+
+   private:
+    const TrialRequest& request_;
+    const std::array<tally::SequenceMap, 2>& maps_;
+    pace::Ticks start_;
+    double ticks_per_second_;
+    double allowed_;
+    std::uint64_t looked_at_ = 0;  // frames of each direction
+    std::uint64_t lost_ = 0;       // of them, in all directions
+};
+
+}  // namespace evenhand::run

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trial that can no longer pass stops (R2544-20, R2544-21): when, and what its loops do then.
+#include "run/early_stop.hpp"
+
+#include <doctest/doctest.h>
+
+#include "rig.hpp"
+
+namespace early_stop_test {
+
+using namespace evenhand;
+using namespace evenhand::tests;
+
+namespace {
+
+constexpr double ticks_per_second = second;
+constexpr std::uint64_t all = 60'000'000;  // of each direction: a minute
+
+run::TrialRequest minute() {
+    run::TrialRequest request{.rate_fps = rate_fps, .duration_s = 60, .stops_when_failed = true};
+    request.limits.longest_overdue_us = 1e5;
+    return request;
+}
+
+/// Maps in which the first `frames` of both directions have come.
+std::array<tally::SequenceMap, 2> maps_with(std::uint64_t frames) {
+    std::array<tally::SequenceMap, 2> maps;
+    for (auto& map : maps) {
+        map = tally::SequenceMap{all, false};
+        for (std::uint64_t k = 0; k < frames; ++k) map.mark(k);
+    }
+    return maps;
+}
+
+Ticks at(double seconds) { return start + static_cast<Ticks>(seconds * ticks_per_second); }
+
+}  // namespace
+
+TEST_CASE("a frame is lost when the residual wait and the longest lateness are over, and no sooner (R2544-19)") {
+    const auto request = minute();
+    const auto maps = maps_with(1'000'000);  // frame 1,000,000 is due after a second
+    run::EarlyStop early{request, maps, start, ticks_per_second};
+    CHECK_FALSE(early.look(start - 1).has_value());
+    CHECK_FALSE(early.look(at(1)).has_value());
+    CHECK_FALSE(early.look(at(3.1)).has_value());
+    const auto frames = early.look(at(3.2));
+    REQUIRE(frames.has_value());
+    CHECK(*frames == 3'250'000);
+}
+
+TEST_CASE("what the whole trial may lose is counted over its whole length and all directions") {
+    auto request = minute();
+    request.limits.loss_ratio = 0.01;  // 1,200,000 frames, 600,000 of each direction if both lose all
+    const auto maps = maps_with(1'000'000);
+    SUBCASE("both directions") {
+        run::EarlyStop early{request, maps, start, ticks_per_second};
+        CHECK_FALSE(early.look(at(3.7)).has_value());
+        CHECK(early.look(at(3.8)).has_value());
+    }
+    SUBCASE("one direction") {
+        request.directions = {Direction::reverse};
+        run::EarlyStop early{request, maps, start, ticks_per_second};
+        CHECK_FALSE(early.look(at(3.7)).has_value());
+        CHECK(early.look(at(3.8)).has_value());
+    }
+}
+
+TEST_CASE("looking often counts no frame twice") {
+    auto request = minute();
+    request.limits.loss_ratio = 0.01;
+    const auto maps = maps_with(1'000'000);
+    run::EarlyStop early{request, maps, start, ticks_per_second};
+    for (double seconds = 0; seconds < 3.7; seconds += 0.02) CHECK_FALSE(early.look(at(seconds)).has_value());
+}
+
+TEST_CASE("nothing is stopped that ends by itself") {
+    auto request = minute();
+    const auto maps = maps_with(58'000'000);
+    run::EarlyStop early{request, maps, start, ticks_per_second};
+    CHECK_FALSE(early.look(at(60)).has_value());
+}
+
+TEST_CASE_TEMPLATE("a sender ends after so many frames, and a receiver's residual wait earlier", TheRig, Rig4, Rig6) {
+    TheRig rig;
+    auto& sender = rig.senders.front();
+    rig.run_until(start + 300 * us);
+    sender.end_after(500, start + 600 * us);
+    rig.receiver.end_by(start + 550 * us);
+    rig.run_until(start + 900 * us);
+    CHECK(rig.offered() == 500);
+    CHECK(sender.frames() == 500);
+    CHECK(rig.got().received_frames == 500);
+    SUBCASE("frames that are written are sent") {
+        TheRig late;
+        late.run_until(start + 300 * us);
+        late.senders.front().end_after(100, late.deadline);
+        late.run();
+        CHECK(late.offered() == late.senders.front().frames());
+        CHECK(late.offered() >= 300);
+        CHECK(late.offered() < 1000);
+        CHECK(late.got().received_frames == late.offered());
+    }
+    SUBCASE("a frame after the earlier end is late") {
+        TheRig slow;
+        slow.run_until(start + 300 * us);
+        slow.receiver.end_by(start + 350 * us);
+        slow.run();
+        CHECK(slow.got().received_frames < 360);
+        CHECK(slow.got().late_frames == 1000 - slow.got().received_frames);
+    }
+}
+
+}  // namespace early_stop_test
