@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fault.hpp"
+#include "frame/mix_check.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/template.hpp"
 
@@ -68,6 +69,8 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
         throw Fault{FaultCode::bad_plan, "one plan has gateways and the other has not", "mix.other_plan", "Give plans of one form."};
     }
 }
+
+bool MixCheck::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept { return of_class_[frame_class].holds(frame, version); }
 
 std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, const MixedPlans& mixed, std::uint64_t seed, const StreamIdentity& identity,
                                                const StreamShare& share, const MixMacs& macs) {

@@ -19,7 +19,10 @@ class MixCheck {
     MixCheck(const FrameMix& mix, std::vector<FrameCheck> of_class) : mix_{&mix}, of_class_{std::move(of_class)} {}
 
     [[nodiscard]] std::size_t class_of(std::uint64_t sequence) const noexcept { return mix_->class_of(sequence); }
-    [[nodiscard]] const FrameCheck& check_of(std::size_t frame_class) const noexcept { return of_class_[frame_class]; }
+    /// Without FCS, of a frame of this class.
+    [[nodiscard]] std::size_t frame_octets(std::size_t frame_class) const noexcept { return of_class_[frame_class].frame_octets(); }
+    /// As FrameCheck::holds. Called, not inlined: the receiver of frames that are all alike shall have those checks for itself.
+    [[nodiscard]] bool holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept;
 
    private:
     const FrameMix* mix_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations 2 and 5: frames of several sizes and of both IP versions in one direction. R6985-01, R5180-14, R8219-05.
+// Stations 2 and 5: frames of several sizes and of both IP versions in one direction. R6985-01, R5180-14.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
