@@ -26,6 +26,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What commands keep from one time to the next is that of this run of the tests, not the developer's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _stalls(pytestconfig: pytest.Config) -> Iterator[None]:
     cpu = pytestconfig.getoption("--stall-cpu")
     if cpu is None:

@@ -128,6 +128,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
         }
         json["classes"] = classes;
     }
+    if (trial.then) json["last_lost"] = d.last_lost ? Ordered{{"sequence", d.last_lost->sequence}, {"due_s", d.last_lost->due_s}} : Ordered(nullptr);
     if (d.delays) json["delays"] = delays(*d.delays, d.latency, trial.ticks_per_second);
     return json;
 }
@@ -444,6 +445,8 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
                  {"host", host_record(r.host)},
                  {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm", r.clock_error_ppm}, {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)}}}};
     if (r.mix) json["mix"] = {{"period_frames", r.mix->period_frames}, {"mean_frame_size", r.mix->mean_frame_size}};
+    if (r.burst) json["burst"] = {{"frames", r.burst->frames}, {"interval_s", r.burst->interval_s}, {"rate_fps", r.burst->rate_fps}};
+    if (r.then) json["then"] = {{"before_fps", r.then->before_fps}, {"rate_fps", r.then->rate_fps}, {"duration_s", r.then->duration_s}};
     if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;
     return line_of(json);
 }

@@ -250,6 +250,20 @@ run::WatchRequest read_watch(ObjectReader& r) {
     return watch;
 }
 
+tally::Burst read_burst(ObjectReader r, double rate_fps) {
+    constexpr std::uint64_t most_frames = std::uint64_t{1} << 35U;
+    constexpr double longest_s = 86400;
+    constexpr double rounding = 1e-9;
+    const tally::Burst burst{.frames = r.whole("frames", 1, most_frames), .interval_s = r.number("interval_s", 0, longest_s, true), .rate_fps = rate_fps};
+    const double lasts_s = static_cast<double>(burst.frames) / rate_fps;
+    if (burst.interval_s < lasts_s * (1 - rounding)) {
+        r.refuse("interval_s", fmt::format("a burst every {} s, but {} frames at {} fps last {} s", burst.interval_s, burst.frames, rate_fps, lasts_s),
+                 "Lengthen the interval, or shorten the burst.");
+    }
+    r.finish();
+    return burst;
+}
+
 run::TrialRequest read_trial(ObjectReader& r) {
     run::TrialRequest trial;
     constexpr double longest_s = 86400;
@@ -258,6 +272,14 @@ run::TrialRequest read_trial(ObjectReader& r) {
     trial.trial = static_cast<std::uint16_t>(r.whole("trial", 1, 65535));
     trial.rate_fps = r.number("rate_fps", 0, any_number, true);
     trial.duration_s = r.number("duration_s", 0, longest_s, true);
+    if (r.has("burst")) trial.burst = read_burst(r.object("burst"), trial.rate_fps);
+    if (r.has("then")) {
+        if (trial.burst) r.refuse("then", "bursts and a second load in one trial", "Ask for one of them.");
+        auto then = r.object("then");
+        trial.then =
+            tally::LoadChange{.rate_fps = then.number("rate_fps", 0, any_number, true), .duration_s = then.number("duration_s", 0, longest_s, true), .before_fps = trial.rate_fps};
+        then.finish();
+    }
     if (r.has("directions")) trial.directions = read_directions(r);
     if (r.has("waits")) {
         auto waits = r.object("waits");
@@ -283,6 +305,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
         limits.finish();
     }
     if (r.has("stop_when_failed")) trial.stops_when_failed = r.boolean("stop_when_failed");
+    if (trial.stops_when_failed && (trial.burst || trial.then)) r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early", "Want one or the other.");
     if (r.has("delays")) {
         constexpr std::uint64_t most_tagged = 1'000'000;
         auto delays = r.object("delays");

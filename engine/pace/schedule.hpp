@@ -2,8 +2,10 @@
 // Station 3, pace: says when frame k is due; knows time, not frames and not ports.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "pace/clock.hpp"
 
@@ -63,6 +65,83 @@ class EvenSchedule {
     std::uint64_t start_fraction_ = 0;  // 64 places after the point: a stream may begin between two ticks
     Fixed period_ = 0;                  // ticks per frame
     Fixed rate_ = 0;                    // frames per tick
+};
+
+/// When the frames of a trial are due: evenly, in bursts, or at one load and then at another. One class for all of them, so that there is one
+/// sender loop; the even case costs a comparison more than EvenSchedule alone. Copyable, allocates nothing.
+class Schedule {
+   public:
+    Schedule() = default;
+    /// Every frame at even distance.
+    Schedule(const EvenSchedule& even) noexcept : first_{even} {}  // NOLINT(google-explicit-constructor): an even schedule is one
+
+    /// Bursts of `frames` at `rate_fps`, each `interval_s` after the one before: frame i is due at (i / frames) * interval + (i % frames) / rate.
+    /// `frames` > 0; the interval is not shorter than a burst.
+    [[nodiscard]] static Schedule bursts(Ticks start, double ticks_per_second, double rate_fps, std::uint64_t frames, double interval_s) noexcept {
+        Schedule schedule{EvenSchedule{start, ticks_per_second, rate_fps}};
+        schedule.even_until_ = frames;
+        schedule.burst_frames_ = frames;
+        schedule.later_ = EvenSchedule{start, ticks_per_second, 1 / interval_s};
+        schedule.gap_ = EvenSchedule{0, ticks_per_second, rate_fps};
+        return schedule;
+    }
+
+    /// The first `frames` at `rate_fps`, all others at `then_fps`; the first of these is due when one more of the others would have been.
+    [[nodiscard]] static Schedule two_loads(Ticks start, double ticks_per_second, double rate_fps, std::uint64_t frames, double then_fps) noexcept {
+        Schedule schedule{EvenSchedule{start, ticks_per_second, rate_fps}};
+        schedule.even_until_ = frames;
+        schedule.later_ = EvenSchedule{schedule.first_.due(frames), ticks_per_second, then_fps};
+        return schedule;
+    }
+
+    [[nodiscard]] Ticks due(std::uint64_t k) const noexcept {
+        if (is_even()) [[likely]]
+            return first_.due(k);
+        return due_of_whole(stream_ + k * streams_);
+    }
+
+    /// How many of the frames 0, 1, 2, ... have due() <= `now`; 0 before the start.
+    [[nodiscard]] std::uint64_t due_count(Ticks now) const noexcept {
+        if (is_even()) [[likely]]
+            return first_.due_count(now);
+        const std::uint64_t whole = due_count_of_whole(now);
+        return whole > stream_ ? (whole - stream_ - 1) / streams_ + 1 : 0;
+    }
+
+    /// As EvenSchedule::stream: its due(i) is due(first + i * stride). Of a whole schedule only, not of another stream.
+    [[nodiscard]] Schedule stream(std::uint64_t first, std::uint64_t stride) const noexcept {
+        if (is_even()) return first_.stream(first, stride);
+        Schedule part = *this;
+        part.stream_ = first;
+        part.streams_ = stride;
+        return part;
+    }
+
+   private:
+    static constexpr std::uint64_t always = std::numeric_limits<std::uint64_t>::max();
+
+    [[nodiscard]] bool is_even() const noexcept { return even_until_ == always; }
+
+    [[nodiscard]] Ticks due_of_whole(std::uint64_t k) const noexcept {
+        if (k < even_until_) return first_.due(k);
+        if (burst_frames_ == 0) return later_.due(k - even_until_);
+        return later_.due(k / burst_frames_) + gap_.due(k % burst_frames_);
+    }
+
+    [[nodiscard]] std::uint64_t due_count_of_whole(Ticks now) const noexcept {
+        if (burst_frames_ == 0) return std::min(first_.due_count(now), even_until_) + later_.due_count(now);
+        const std::uint64_t begun = later_.due_count(now);
+        if (begun == 0) return 0;
+        return (begun - 1) * burst_frames_ + std::min(gap_.due_count(now - later_.due(begun - 1)), burst_frames_);
+    }
+
+    EvenSchedule first_;                 // all frames of an even schedule; of others the first burst, or the first load
+    std::uint64_t even_until_ = always;  // frames of the whole that first_ is right for
+    std::uint64_t burst_frames_ = 0;     // 0: no bursts
+    EvenSchedule later_;                 // when bursts begin; or the second load
+    EvenSchedule gap_;                   // within a burst, from its begin
+    std::uint64_t stream_ = 0;           // frames stream_, stream_ + streams_, ... of the whole
+    std::uint64_t streams_ = 1;
 };
 
 }  // namespace evenhand::pace

@@ -79,8 +79,10 @@ struct DelayRequest {
 
 struct TrialRequest {
     std::uint16_t trial = 1;
-    double rate_fps = 0;
-    double duration_s = 0;
+    double rate_fps = 0;    // within a burst, and before the load changes; see load.hpp
+    double duration_s = 0;  // the same
+    std::optional<tally::Burst> burst;
+    std::optional<tally::LoadChange> then;
     std::vector<plan::Direction> directions{plan::Direction::forward, plan::Direction::reverse};
     Waits waits;
     tally::Limits limits;

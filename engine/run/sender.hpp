@@ -51,7 +51,7 @@ constexpr unsigned burst_size = 32;  // smaller costs rate (bench/sender), large
 template <TxPort Port, FrameSource Source>
 class Sender {
    public:
-    Sender(Port& port, unsigned queue, const Source& source, const pace::EvenSchedule& schedule, std::uint64_t frames, const Punctuality& punctuality, Ticks deadline) noexcept
+    Sender(Port& port, unsigned queue, const Source& source, const pace::Schedule& schedule, std::uint64_t frames, const Punctuality& punctuality, Ticks deadline) noexcept
         : port_{&port}, queue_{queue}, source_{source}, schedule_{schedule}, frames_{frames}, punctuality_{punctuality}, deadline_{deadline} {}
 
     /// Returns whether anything was due. After the deadline nothing leaves, not even what the port refused before it.
@@ -138,7 +138,7 @@ class Sender {
     Port* port_;
     unsigned queue_;
     Source source_;
-    pace::EvenSchedule schedule_;
+    pace::Schedule schedule_;
     std::uint64_t frames_;
     Punctuality punctuality_;
     Ticks deadline_;

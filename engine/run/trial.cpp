@@ -12,8 +12,10 @@
 #include "fault.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/template.hpp"
+#include "run/deviations.hpp"
 #include "run/early_stop.hpp"
 #include "run/host_record.hpp"
+#include "run/load.hpp"
 #include "run/tester.hpp"
 #include "tally/verdict.hpp"
 
@@ -26,14 +28,12 @@ using plan::Side;
 using Steady = std::chrono::steady_clock;
 
 constexpr double us_per_second = 1e6;
-constexpr double tenths_per_second = 10;
+constexpr double tenth_s = 0.1;
 constexpr double order_settles_us = 50;                         // NICs write descriptors back in groups, or some microseconds later
 constexpr std::uint64_t most_frames = std::uint64_t{1} << 35U;  // a record of 4 GB for each direction
 
-std::uint64_t frames_of(const TrialRequest& request) { return static_cast<std::uint64_t>(std::llround(request.rate_fps * request.duration_s)); }
-
 /// The first frame whose delay counts: the first that is due at `from_s` or later.
-std::uint64_t first_frame_of(const TrialRequest& request) { return request.delays ? static_cast<std::uint64_t>(std::ceil(request.delays->from_s * request.rate_fps)) : 0; }
+std::uint64_t first_frame_of(const TrialRequest& request) { return request.delays ? frames_before(request, request.delays->from_s) : 0; }
 
 /// Tagged frames are spread evenly over those whose delay counts.
 tally::DelayWish wish_of(const TrialRequest& request) {
@@ -45,15 +45,17 @@ tally::DelayWish wish_of(const TrialRequest& request) {
 void check(const Tester& tester, const TrialRequest& request) {
     const auto frames = frames_of(request);
     if (frames == 0 || frames > most_frames) {
-        throw Fault{FaultCode::bad_rate, fmt::format("{} fps for {} s are {} frames for each direction", request.rate_fps, request.duration_s, frames), "trial",
+        throw Fault{FaultCode::bad_rate, fmt::format("{} fps for {} s are {} frames for each direction", peak_fps(request), sending_s(request), frames), "trial",
                     fmt::format("Want 1 to {} frames.", most_frames)};
     }
     const auto* const mix = tester.mix();
     for (const auto direction : request.directions) {
         if (mix == nullptr) {
             tester.check_rate(direction, request.rate_fps, tester.request().frame_size, "rate_fps");
+            if (request.then) tester.check_rate(direction, request.then->rate_fps, tester.request().frame_size, "then.rate_fps");
         } else {
             tester.check_rate(direction, request.rate_fps, mix->period_octets(), "rate_fps", mix->period());
+            if (request.then) tester.check_rate(direction, request.then->rate_fps, mix->period_octets(), "then.rate_fps", mix->period());
         }
     }
     tester.check_resolved("trial");
@@ -71,32 +73,6 @@ void check(const Tester& tester, const TrialRequest& request) {
                         "delays.tagged_frames", "Tag fewer, or send more."};
         }
     }
-}
-
-std::vector<tally::Deviation> deviations_of(const TrialRequest& request, bool is_direct) {
-    const Waits rfc;
-    std::vector<tally::Deviation> found{{"R2544-14", "the DUT's routes are static; no routing update was sent"}};
-    if (is_direct) found.push_back({"R2544-34", "no learning frames for the hosts on the link; the DUT asks for them, at the latest in this trial"});
-    const auto shorter = [&](const char* id, double waited, double wanted, const char* what) {
-        if (waited < wanted) found.push_back({id, fmt::format("waited {} s instead of {} s {}", waited, wanted, what)});
-    };
-    shorter("R2544-18", request.waits.after_routing_s, rfc.after_routing_s, "after the routing phase");
-    shorter("R2544-18", request.waits.after_learning_s, rfc.after_learning_s, "after the learning frames");
-    shorter("R2544-18", request.waits.residual_s, rfc.residual_s, "for residual frames");
-    shorter("R2544-18", request.waits.restabilize_s, rfc.restabilize_s, "for the DUT to restabilize");
-    constexpr double full_length_s = 60;
-    if (request.duration_s < full_length_s) found.push_back({"R2544-20", fmt::format("sent for {} s instead of 60 s", request.duration_s)});
-    const auto limit = [&](double value, double standard, const char* what) {
-        if (value != standard) found.push_back({"R2544-39", fmt::format(fmt::runtime(what), value, standard)});
-    };
-    constexpr tally::Limits usual;
-    limit(100 * request.limits.offered_tolerance, 100 * usual.offered_tolerance, "a trial was valid with an offered load that is off by up to {:g} % instead of {:g} %");
-    limit(request.limits.overdue_after_us, tally::usual_overdue_after_us(request.rate_fps), "a frame counted as overdue from {:g} us on instead of {:g} us");
-    limit(100 * request.limits.overdue_tolerance, 100 * usual.overdue_tolerance, "a trial was valid with up to {:g} % of its frames overdue instead of {:g} %");
-    limit(request.limits.longest_overdue_us, usual.longest_overdue_us, "a trial was valid with frames that left up to {:g} us late instead of {:g} us");
-    limit(request.limits.clock_ppm, usual.clock_ppm, "a trial was valid with a clock that is off by up to {:g} ppm instead of {:g} ppm");
-    if (request.directions.size() < 2) found.push_back({"R5180-13", "traffic in one direction only"});
-    return found;
 }
 
 /// Keeps the time of the phases; while waiting it asks the observer and has an eye on the ports.
@@ -150,7 +126,7 @@ struct Timeline {
     Timeline(const TrialRequest& request, double ticks_per_second) {
         constexpr double lead_s = 0.05;  // for the workers to leave their idle sleep
         start = pace::TickClock::now() + static_cast<Ticks>(lead_s * ticks_per_second);
-        end_sending_after(request.duration_s, request.waits, ticks_per_second);
+        end_sending_after(run::sending_s(request), request.waits, ticks_per_second);
     }
 
     void end_sending_after(double duration_s, const Waits& waits, double ticks_per_second) {
@@ -173,7 +149,7 @@ std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const T
         if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
         const frame::StreamIdentity identity{.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = tester.wire_trial(request.trial)};
         const frame::StreamShare share{.first = s.number, .stride = tester.streams(s.side)};
-        const auto schedule = pace::EvenSchedule{time.start, ticks_per_second, request.rate_fps}.stream(share.first, share.stride);
+        const auto schedule = schedule_of(request, time.start, ticks_per_second).stream(share.first, share.stride);
         senders.emplace_back(tester.port(s.side), s.number, make_source(s.side, identity, share), schedule, share.count(frames_of(request)),
                              Punctuality{.overdue_after = static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second),
                                          .port_lag = static_cast<std::uint64_t>(std::ldexp(request.limits.offered_tolerance, 32))},
@@ -245,7 +221,7 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
             if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
             // The port's hash may give all frames to one queue; with a single address pair it does.
             auto& tracks = delays[static_cast<std::size_t>(direction)];
-            const auto ticks_of = [&](double frames) { return static_cast<Ticks>(frames / request.rate_fps * ticks_per_second); };
+            const auto ticks_of = [&](double frames) { return static_cast<Ticks>(frames / peak_fps(request) * ticks_per_second); };
             trial->receptions.push_back({.receiver = i,
                                          .direction = direction,
                                          .expectation = {.trial = tester.wire_trial(request.trial),
@@ -373,17 +349,21 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.stale_frames = sum.stale_frames;
     d.neighbor_frames = sum.neighbor_frames;
     d.max_poll_gap_us = static_cast<double>(sum.max_poll_gap) * us_per_second / ticks_per_second;
-    d.gap_frames = static_cast<std::uint64_t>(static_cast<double>(sum.gap_excess) / ticks_per_second * request.rate_fps);
+    // No more than what the ring cannot hold of all that was sent: a burst that fits into it cannot overrun it, however long nobody looks.
+    d.gap_frames = std::min(static_cast<std::uint64_t>(static_cast<double>(sum.gap_excess) / ticks_per_second * peak_fps(request)),
+                            d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
     d.latency = sum.latency;
     d.classes = count_classes(tester, direction, trials, sum);
-    const double frames_per_tenth = request.rate_fps / tenths_per_second;
     for (std::uint64_t first = 0, tenth = 1; first < end; ++tenth) {
-        const auto last = std::min(end, static_cast<std::uint64_t>(std::ceil(static_cast<double>(tenth) * frames_per_tenth)));
+        const auto last = std::min(end, frames_before(request, static_cast<double>(tenth) * tenth_s));
         d.lost_by_tenth.push_back(map.missing(first, last));
         first = last;
     }
     constexpr std::size_t most_listed = 10;
     d.first_lost = map.first_missing(end, most_listed);
+    if (request.then) {
+        if (const auto last = map.last_missing()) d.last_lost = {.sequence = *last, .due_s = due_s(request, *last)};
+    }
     return d;
 }
 
@@ -392,7 +372,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
 tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& observer) {
     check(*this, asked);
     TrialRequest request = asked;
-    if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(request.rate_fps);
+    if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(peak_fps(request));
     std::array<tally::SequenceMap, 2> maps;
     std::array<std::optional<tally::DelayTracks>, 2> delays;
     try {
@@ -413,12 +393,14 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         result.frame_size = static_cast<std::size_t>(std::llround(mix()->mean_frame_size()));
         result.mix = {.period_frames = mix()->period(), .mean_frame_size = mix()->mean_frame_size()};
     }
-    result.intended_fps = request.rate_fps;
-    result.intended_duration_s = request.duration_s;
+    result.intended_fps = mean_fps(request);
+    result.intended_duration_s = sending_s(request);
+    result.burst = request.burst;
+    result.then = request.then;
     result.limits = request.limits;
     result.deviations = deviations_of(request, is_direct());
     const auto& w = request.waits;
-    PhaseClock phases{*this, result, observer, w.after_routing_s + w.after_learning_s + request.duration_s + w.residual_s + w.restabilize_s};
+    PhaseClock phases{*this, result, observer, w.after_routing_s + w.after_learning_s + sending_s(request) + w.residual_s + w.restabilize_s};
 
     bool goes_on = phases.wait("routing", w.after_routing_s);
     if (goes_on) {
@@ -479,7 +461,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         const auto& tracks = delays[static_cast<std::size_t>(direction)];
         auto& d = result.directions.emplace_back(
             sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time, rate, result.sending_s()));
-        d.away_frames = host.frames_while_away(request.rate_fps, time.start, time.send_deadline, rate);
+        d.away_frames = host.frames_while_away(peak_fps(request), time.start, time.send_deadline, rate);
     }
     tally::judge(result);
     return result;

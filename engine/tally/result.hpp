@@ -76,6 +76,25 @@ struct ClassCount {
     [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
 };
 
+/// Frames at a rate, then silence, again and again.
+struct Burst {
+    std::uint64_t frames = 0;
+    double interval_s = 0;  // from the begin of one to the begin of the next
+    double rate_fps = 0;    // within it
+};
+
+/// A second load, that follows the first without a pause.
+struct LoadChange {
+    double rate_fps = 0;
+    double duration_s = 0;
+    double before_fps = 0;  // the first load
+};
+
+struct LostFrame {
+    std::uint64_t sequence = 0;
+    double due_s = 0;  // of the sending phase
+};
+
 struct DirectionResult {
     plan::Direction direction = plan::Direction::forward;
     std::uint64_t intended_frames = 0;
@@ -105,7 +124,8 @@ struct DirectionResult {
     std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
-    std::vector<ClassCount> classes;  // of a mix; empty if all frames are alike
+    std::vector<ClassCount> classes;     // of a mix; empty if all frames are alike
+    std::optional<LostFrame> last_lost;  // where the load changes
 
     [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
     [[nodiscard]] double loss_ratio() const { return offered_frames == 0 ? 1.0 : static_cast<double>(lost_frames()) / static_cast<double>(offered_frames); }
@@ -160,8 +180,10 @@ struct TrialResult {
         double mean_frame_size = 0;
     };
     std::optional<Mix> mix;
-    double intended_fps = 0;
-    double intended_duration_s = 0;
+    double intended_fps = 0;         // of one direction, over the whole sending phase
+    double intended_duration_s = 0;  // of that phase
+    std::optional<Burst> burst;
+    std::optional<LoadChange> then;
     std::optional<double> stopped_early_s;  // sending ended after so long, since the trial could no longer pass
     Limits limits;
     bool stopped = false;

@@ -55,4 +55,15 @@ std::vector<std::uint64_t> SequenceMap::first_missing(std::uint64_t last, std::s
     return found;
 }
 
+std::optional<std::uint64_t> SequenceMap::last_missing() const noexcept {
+    for (std::uint64_t k = frames_; k > 0;) {
+        if (k % bits == 0 && read(words_[k / bits - 1]) == ~std::uint64_t{0}) {
+            k -= bits;
+            continue;
+        }
+        if (!has(--k)) return k;
+    }
+    return std::nullopt;
+}
+
 }  // namespace evenhand::tally

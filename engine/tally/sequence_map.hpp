@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace evenhand::tally {
@@ -39,6 +40,9 @@ class SequenceMap {
 
     /// The lowest missing numbers below `last`, `most` at the most.
     [[nodiscard]] std::vector<std::uint64_t> first_missing(std::uint64_t last, std::size_t most) const;
+
+    /// The highest missing number.
+    [[nodiscard]] std::optional<std::uint64_t> last_missing() const noexcept;
 
    private:
     static constexpr std::uint64_t bits = 64;

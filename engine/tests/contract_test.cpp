@@ -14,6 +14,7 @@
 #include "frame/source.hpp"
 #include "octets.hpp"
 #include "plans.hpp"
+#include "run/load.hpp"
 
 namespace contract_test {
 
@@ -223,6 +224,18 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(r.directions == std::vector{Direction::forward});
         CHECK(r.waits.after_routing_s == 0);
         CHECK(r.limits.loss_ratio == 0.005);
+        CHECK_FALSE(r.burst.has_value());
+        CHECK_FALSE(r.then.has_value());
+        const auto burst = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":41,)"));
+        REQUIRE(burst.burst.has_value());
+        CHECK(burst.burst->frames == 640);
+        CHECK(run::frames_of(burst) == 640);  // R9004-03
+        const auto bursts = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":42,)"));
+        CHECK(run::frames_of(bursts) == 24'000 * 1024);  // R2544-17
+        const auto change = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":43,)"));
+        REQUIRE(change.then.has_value());
+        CHECK(change.then->rate_fps == 11'000);  // R2544-29
+        CHECK(run::frames_of(change) == 60 * 33'000);
         CHECK(read_as<contract::ResolveRequest>(lines[7]).timeout_s == 5);
         CHECK(read_as<contract::ResolveRequest>(lines[8]).timeout_s == 2.5);
     }
@@ -405,6 +418,22 @@ TEST_CASE("a trial's reply fits the schema and holds its counts") {
     const auto& reverse = reply["directions"]["reverse"];
     CHECK(reverse["lost_frames"] == 0);
     CHECK(reverse["latency"]["p999_ns"].is_null());
+    CHECK_FALSE(reply.contains("burst"));
+    CHECK_FALSE(forward.contains("last_lost"));
+    SUBCASE("of bursts") {
+        auto r = lossy_trial();
+        r.burst = {.frames = 16, .interval_s = 0.02, .rate_fps = 1000};
+        CHECK(fitting(contract::write_trial(12, r), "trial")["burst"] == Json::parse(R"({"frames":16,"interval_s":0.02,"rate_fps":1000.0})"));
+    }
+    SUBCASE("of two loads") {
+        auto r = lossy_trial();
+        r.then = {.rate_fps = 500, .duration_s = 0.1, .before_fps = 1000};
+        r.directions[0].last_lost = {.sequence = 123, .due_s = 0.123};
+        const auto changed = fitting(contract::write_trial(12, r), "trial");
+        CHECK(changed["then"] == Json::parse(R"({"before_fps":1000.0,"rate_fps":500.0,"duration_s":0.1})"));
+        CHECK(changed["directions"]["forward"]["last_lost"] == Json::parse(R"({"sequence":123,"due_s":0.123})"));
+        CHECK(changed["directions"]["reverse"]["last_lost"].is_null());
+    }
     SUBCASE("in one direction too, and with nothing offered") {
         auto r = lossy_trial();
         r.directions.erase(r.directions.begin());

@@ -107,6 +107,63 @@ TEST_CASE("at any rate, as many frames are due as have their time behind them, t
     }));
 }
 
+TEST_CASE("bursts begin at their interval, and their frames follow at the rate within") {  // R2544-17
+    const auto schedule = pace::Schedule::bursts(1000, 1e9, 1e6, 16, 1e-3);
+    CHECK(schedule.due_count(999) == 0);
+    for (const std::uint64_t burst : {0U, 1U, 7U, 1'000'000U}) {
+        const pace::Ticks begin = 1000 + burst * 1'000'000;
+        for (const std::uint64_t i : {0U, 1U, 15U}) CHECK(std::abs(static_cast<std::int64_t>(schedule.due(burst * 16 + i) - begin - i * 1000)) <= 1);
+        CHECK(schedule.due_count(begin + 7'002) == burst * 16 + 8);
+        CHECK(schedule.due_count(begin + 15'002) == burst * 16 + 16);
+        CHECK(schedule.due_count(begin + 999'000) == burst * 16 + 16);  // silence
+        CHECK(schedule.due_count(begin + 1'000'002) == burst * 16 + 17);
+    }
+}
+
+TEST_CASE("the load changes without a pause") {  // R2544-29
+    const auto schedule = pace::Schedule::two_loads(1000, 1e9, 1e6, 60, 5e5);
+    for (const std::uint64_t k : {0U, 1U, 59U, 60U}) CHECK(std::abs(static_cast<std::int64_t>(schedule.due(k) - 1000 - k * 1000)) <= 1);
+    for (const std::uint64_t k : {61U, 62U, 1'000'000U}) CHECK(std::abs(static_cast<std::int64_t>(schedule.due(k) - 61'000 - (k - 60) * 2000)) <= 1);
+    CHECK(schedule.due_count(999) == 0);
+    CHECK(schedule.due_count(61'002) == 61);
+    CHECK(schedule.due_count(62'002) == 61);
+    CHECK(schedule.due_count(63'002) == 62);
+}
+
+TEST_CASE("of any shape and stream, as many frames are due as have their time behind them, and the streams are the whole") {
+    CHECK(rc::check([] {
+        const double ticks_per_second = *rc::gen::element(25e6, 1e9, 2.596e9);
+        const double rate = *rc::gen::inRange(1, 100'000'000);
+        const auto start = *rc::gen::arbitrary<pace::Ticks>();
+        const auto frames = *rc::gen::inRange<std::uint64_t>(1, 5000);
+        const double stretch = *rc::gen::inRange(100, 400) / 100.0;
+        const auto whole = *rc::gen::arbitrary<bool>() ? pace::Schedule::bursts(start, ticks_per_second, rate, frames, static_cast<double>(frames) / rate * stretch)
+                                                       : pace::Schedule::two_loads(start, ticks_per_second, rate, frames, rate / stretch);
+        const auto streams = *rc::gen::inRange<std::uint64_t>(1, 5);
+        const pace::Ticks now = start + *rc::gen::inRange<pace::Ticks>(0, std::uint64_t{1} << 36U);
+        std::uint64_t sum = 0;
+        for (std::uint64_t s = 0; s < streams; ++s) {
+            const auto part = whole.stream(s, streams);
+            const auto count = part.due_count(now);
+            if (count != 0) RC_ASSERT(static_cast<std::int64_t>(now - part.due(count - 1)) >= 0);
+            RC_ASSERT(static_cast<std::int64_t>(now - part.due(count)) < 0);
+            RC_ASSERT(part.due(3) == whole.due(s + 3 * streams));
+            sum += count;
+        }
+        RC_ASSERT(sum == whole.due_count(now));
+    }));
+}
+
+TEST_CASE("an even schedule is the same in a Schedule") {
+    const pace::EvenSchedule even{12'345, 2.596e9, 14'880'952.0};
+    const pace::Schedule same{even};
+    for (const std::uint64_t k : {0U, 1U, 1000U, 4'000'000'000U}) {
+        CHECK(same.due(k) == even.due(k));
+        CHECK(same.due_count(even.due(k)) == even.due_count(even.due(k)));
+        CHECK(same.stream(2, 3).due(k) == even.stream(2, 3).due(k));
+    }
+}
+
 TEST_CASE("a rate is limited by the line, and by a clock that cannot tell its frames apart") {
     constexpr double arm = 25e6;
     constexpr double usual = 2.6e9;

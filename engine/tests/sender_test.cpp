@@ -162,6 +162,33 @@ std::uint64_t overdue_on_a_slow_line(double ppm, Ticks stall_us = 0) {
 
 }  // namespace
 
+TEST_CASE("a burst leaves when it is due, and between bursts nothing does (R2544-17)") {
+    for (const std::uint64_t streams : {1U, 3U}) {
+        CAPTURE(streams);
+        constexpr std::uint64_t frames = 5 * 64;
+        Rig4 rig{{.frames = frames}};
+        rig.senders.clear();
+        const auto whole = pace::Schedule::bursts(start, second, rate_fps, 64, 1e-3);
+        for (std::uint64_t s = 0; s < streams; ++s) {
+            const frame::StreamShare share{.first = s, .stride = streams};
+            const auto shape = frame::make_template(rig.plan, 64, {.stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
+            rig.senders.emplace_back(rig.left, static_cast<unsigned>(s), frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, share},
+                                     whole.stream(share.first, share.stride), share.count(frames), run::Punctuality{.overdue_after = 100 * us}, start + second);
+        }
+        rig.run_until(start + 65 * us);
+        CHECK(rig.offered() == 64);
+        rig.run_until(start + 999 * us);
+        CHECK(rig.offered() == 64);
+        rig.run_until(start + 4'100 * us);
+        CHECK(rig.offered() == frames);
+        CHECK(rig.got().received_frames == frames);
+        for (const auto& sender : rig.senders) {
+            CHECK(sender.tally().overdue_frames == 0);
+            CHECK(sender.tally().max_overdue <= us);
+        }
+    }
+}
+
 TEST_CASE("a line whose crystal is some ppm slow takes the whole line rate, and no frame of it is overdue (R2544-15)") {
     for (const double ppm : {0.0, 5.0, 20.0, 90.0}) {
         CAPTURE(ppm);

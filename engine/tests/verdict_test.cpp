@@ -58,6 +58,16 @@ void offer(tally::DirectionResult& d, std::uint64_t offered) {
     d.offered_fps = 1e5 * static_cast<double>(offered) / static_cast<double>(frames);
 }
 
+/// Of a thousandth of the frames, in 10 ms; its last frame leaves so late that this is how much longer it takes.
+void make_burst(TrialResult& r, double longer_us) {
+    r.burst = {.frames = frames / 1000, .interval_s = 0.01};
+    r.intended_duration_s = 0.01;
+    for (auto& d : r.directions) {
+        d.intended_frames = d.offered_frames = d.received_frames = frames / 1000;
+        d.offered_fps = static_cast<double>(frames / 1000) / (0.01 + longer_us * 1e-6);
+    }
+}
+
 struct Case {
     const char* name;
     std::function<void(TrialResult&)> change;
@@ -82,6 +92,9 @@ const std::vector<Case> cases{
     // R2544-39
     {"0.005 percent slower is within the tolerance", [](auto& r) { forward(r).offered_fps = 99'995; }, Verdict::pass, {}},
     {"0.02 percent slower is not the load asked for", [](auto& r) { forward(r).offered_fps = 99'980; }, Verdict::invalid, {"offered_load"}},
+    {"a burst may end as late as a frame that is not overdue", [](auto& r) { make_burst(r, 90); }, Verdict::pass, {}},
+    {"a burst that ends later was not sent at its rate", [](auto& r) { make_burst(r, 110); }, Verdict::invalid, {"offered_load", "offered_load"}},
+    {"a burst of which a frame never left", [](auto& r) { make_burst(r, 0); forward(r).offered_frames = forward(r).received_frames = frames / 1000 - 1; }, Verdict::invalid, {"offered_load"}},
     {"0.02 percent faster is not either", [](auto& r) { reverse(r).offered_fps = 100'020; }, Verdict::invalid, {"offered_load"}},
     {"the tolerance is the user's", [](auto& r) { r.limits.offered_tolerance = 0.001; forward(r).offered_fps = 99'920; }, Verdict::pass, {}},
     {"one frame was never offered", [](auto& r) { offer(forward(r), frames - 1); }, Verdict::invalid, {"offered_load"}},

@@ -20,11 +20,17 @@ TRIAL = ("--rate", "1kfps", "--duration", "1s", "--waits", "short")
 CHECK = ("--watch", "0", "--maximum-rate", "1Mfps")
 LOSS = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short")
 DELAY = ("--rate", "1kfps", "--duration", "1s", "--repetitions", "1", "--waits", "short")
+BURSTS = (
+    "--rate", "1Mfps", "--throughput", "640kfps", "--max-burst", "1ms", "--repetitions", "1", "--waits", "short",
+)  # fmt: skip
 VERBS: dict[str, tuple[str, ...]] = {
     "throughput": SEARCH,
     "loss": LOSS,
     "latency": (*DELAY, "--from", "0s"),
     "pdv": DELAY,
+    "back-to-back": BURSTS,
+    "burst": ("--burst", "16", "--rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--waits", "short"),
+    "recovery": ("--throughput", "640kfps", "--duration", "1s", "--observe", "1s", "--repetitions", "1", "--waits", "short"),
     "trial": TRIAL,
     "learn": (),
     "check": CHECK,

@@ -21,6 +21,24 @@ Play = Callable[[str], Path]
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "result.schema.json").read_text())
 QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short", "--no-run")
 LINES: dict[str, tuple[str, ...]] = {
+    "back-to-back": (
+        "back-to-back",
+        "TESTBED",
+        "--rate",
+        "1Mfps",
+        "--duration",
+        "1s",
+        "--final-duration",
+        "1s",
+        "--max-burst",
+        "10ms",
+        "--repetitions",
+        "2",
+        "--waits",
+        "short",
+        "--no-run",
+    ),
+    "burst": ("burst", "TESTBED", "--burst", "16,64", "--rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--no-run"),
     "check": ("check", "--watch", "0"),
     "dut setup": ("dut", "setup", "gateway-v4", "--os", "linux", "--left", "eth1", "--right", "eth2"),
     "lab": ("lab", "status", "linux"),
@@ -32,6 +50,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "plan prove": ("plan", "prove", "gateway-v4", "--frames", "1M"),
     "plan show": ("plan", "show", "nets-v6-gateway"),
     "predict": ("predict", "gateway-v4", "--rate", "1Mfps"),
+    "recovery": ("recovery", "TESTBED", "--throughput", "640kfps", "--duration", "1s", "--observe", "1s", "--repetitions", "2", "--no-run"),
     "throughput": ("throughput", "TESTBED", *QUICK, "--final-duration", "1s"),
     "trial": ("trial", "TESTBED", "--rate", "1kfps", "--duration", "1s", "--waits", "short"),
 }

@@ -38,8 +38,15 @@ def test_the_line_rate_is_the_maximum(evenhand: Run, engine_playing: Play, testb
     """R2544-27, R2544-28: 100 % is the maximum theoretical rate."""
     engine_playing("simulated-2000000")
     testbed.write_text(TESTBED.replace("[right]", 'line_rate = "1Gbps"\n[right]'))
-    ended = evenhand("loss", testbed, "--duration", "1s", "--waits", "short", "--json", "--no-run")
-    assert ended.code == 2, "the engine here tells no line rate, and the file's is not its own"
+    document = evenhand("loss", testbed, "--duration", "1s", "--waits", "short", "--json", "--no-run").json
+    assert document["goal"]["max_fps"] == document["theoretical_fps_per_direction"] == 1_488_095
+    assert [point["share_of_theoretical"] for point in document["points"]] == pytest.approx([1, 0.9])
+
+
+def test_ports_without_a_line_rate_need_a_maximum(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    engine_playing("simulated-2000000")
+    ended = evenhand("loss", testbed, "--duration", "1s", "--waits", "short", "--no-run")
+    assert ended.code == 2
     assert "--maximum-rate" in ended.err
 
 

@@ -64,13 +64,6 @@ def test_the_line_rate_of_the_file_is_the_maximum(evenhand: Run, engine_playing:
     assert "14,880,952 fps" in ended.err
 
 
-def test_ports_without_a_line_rate_need_a_maximum(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
-    engine_playing("simulated-1")
-    ended = evenhand("throughput", testbed)
-    assert ended.code == 2
-    assert "--maximum-rate" in ended.err
-
-
 @pytest.mark.parametrize("verdict", ["640000", "10"])
 def test_a_single_trial_is_shown_in_full_and_loss_is_no_error(
     evenhand: Run, engine_playing: Play, testbed: Path, verdict: str, tmp_path: Path

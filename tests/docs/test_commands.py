@@ -22,9 +22,12 @@ CHECKS_OF_THE_HOST = ("evenhand check",)
 NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",
     "evenhand throughput testbed.toml": "needs the reader's own DUT",
+    "evenhand back-to-back testbed.toml": "needs the reader's own DUT",
+    "evenhand burst testbed.toml": "needs the reader's own DUT",
     "evenhand latency testbed.toml": "needs the reader's own DUT",
     "evenhand loss testbed.toml": "needs the reader's own DUT",
     "evenhand pdv testbed.toml": "needs the reader's own DUT",
+    "evenhand recovery testbed.toml": "needs the reader's own DUT",
     "evenhand trial testbed.toml": "needs the reader's own DUT",
     "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py walks that walk",
     "evenhand learn testbed.toml": "needs the reader's own DUT",

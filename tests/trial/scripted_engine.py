@@ -20,19 +20,23 @@ def say(document: dict[str, Any]) -> None:
 
 
 def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
-    """A trial on a device that forwards up to a limit, by a tester that offers up to another: `640000`, or `640000-900000`."""
-    from evenhand.trial import DelayWish, SimulatedMeasurer
+    """A trial on a device that forwards up to a limit, by a tester that offers up to another: `640000`, or `640000-900000`.
+
+    A third number is the frames that the device holds back: `640000--512`.
+    """
+    from evenhand.trial import DelayWish, Load, SimulatedMeasurer
 
     delays = request.get("delays")
-    limit, _, ceiling = limits.partition("-")
+    limit, ceiling, buffer = [*limits.split("-"), "", ""][:3]
     device = SimulatedMeasurer(
         limit_fps=float(limit),
         tester_ceiling_fps=float(ceiling or "inf"),
+        buffer_frames=float(buffer or "0"),
         directions=tuple(request["directions"]),
         loss_ratio_limit=request["limits"]["loss_ratio"],
         delays=delays and DelayWish(from_s=delays["from_s"], tagged_frames=delays["tagged_frames"], has_variation=delays["variation"]),
     )
-    raw = dict(device.measure(request["duration_s"], request["rate_fps"]).raw)
+    raw = dict(device.offer(Load.from_contract(request)).raw)
     for direction in raw["directions"].values():
         direction["latency"]["buckets"] = [[1000.0 + i, 1] for i in range(500)]  # a document of a real one's length
     return {**raw, "id": request["id"], "trial": request["trial"]}
@@ -47,11 +51,13 @@ def watched(request: dict[str, Any]) -> dict[str, Any]:
     return {"id": request["id"], "response": "watch", "seconds": request["seconds"], "cpus": cpus, "clock": clock}
 
 
-def answer_of(name: str, part: str, by_response: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The golden reply; in a simulation the ports of `open` know no line rate, and learning reaches everybody."""
+def answer_of(request: dict[str, Any], part: str, by_response: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The golden reply; in a simulation ports know the line rate that they are told, if any, and learning reaches everybody."""
+    name = request["request"]
     reply = by_response[name]
     if name == "open" and part.startswith("simulated-"):
-        return {**reply, "right": reply["left"]}
+        sides = ("left", "right")
+        return {**reply, **{side: {**reply["left"], "line_rate_bps": request["ports"][side].get("line_rate_bps")} for side in sides}}
     if name == "learn" and part.startswith("simulated-"):
         reached = {**reply["right"], "reachable": reply["right"]["hosts"], "unreachable": []}
         return {**reply, "left": reached}
@@ -116,7 +122,7 @@ def main(part: str, log: str | None = None) -> None:
                     say({**reply, "id": request_id, "direction": request["direction"]})
                 elif name == "learn" and reply.get("event") == "learning":
                     say({**reply, "id": request_id})
-            say({**answer_of(name, part, by_response), "id": request_id})
+            say({**answer_of(request, part, by_response), "id": request_id})
     if part == "deaf":
         time.sleep(600)
 

@@ -49,8 +49,9 @@ def test_what_the_schema_cannot_say_is_known() -> None:
     """A line refused for its form fits the schema only where addresses, outer ends of numbers, devices or two keys at once are wrong."""
     validator = jsonschema.Draft202012Validator(json.loads((CONTRACT / "request.schema.json").read_text()))
     beyond = {bad["where"] for bad in BAD if bad["code"] == "bad_request" and validator.is_valid(json.loads(bad["line"]))}
+    of_loads = {"burst.interval_s", "then", "stop_when_failed"}
     of_ports = {"ports.left.device", "ports.right.device", "host.extra_eal_arguments"}
-    assert beyond == {"id", "first", "stream", "plan.left.hosts.base", "plan.udp_ports.destination.last", "host_macs", *of_ports}
+    assert beyond == {"id", "first", "stream", "plan.left.hosts.base", "plan.udp_ports.destination.last", "host_macs", *of_ports, *of_loads}
 
 
 @pytest.mark.wire

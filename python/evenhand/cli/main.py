@@ -10,10 +10,26 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from typer.rich_utils import rich_format_error
 
 import evenhand
-from evenhand.cli import check, delay, demo, dut, lab, learn, loss, plan, predict, prove, router, throughput, trial
+from evenhand.cli import (
+    back_to_back,
+    burst,
+    check,
+    delay,
+    demo,
+    dut,
+    lab,
+    learn,
+    loss,
+    plan,
+    predict,
+    prove,
+    recovery,
+    router,
+    throughput,
+    trial,
+)
 from evenhand.cli.common import err
 from evenhand.errors import EvenhandError, RequestError
 
@@ -37,10 +53,13 @@ app.command("check", epilog=check.EXAMPLE)(check.check)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
 app.command("router", epilog=router.EXAMPLE)(router.router)
+app.command("back-to-back", epilog=back_to_back.EXAMPLE)(back_to_back.back_to_back)
+app.command("burst", epilog=burst.EXAMPLE)(burst.burst)
 app.command("latency", epilog=delay.LATENCY_EXAMPLE)(delay.latency)
 app.command("pdv", epilog=delay.PDV_EXAMPLE)(delay.pdv)
 app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
 app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
+app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 
@@ -71,6 +90,8 @@ def main(arguments: list[str]) -> int:
         _print_error(error, is_debug=is_debug)
         return error.exit_code
     except typer.TyperException as error:
+        from typer.rich_utils import rich_format_error  # slow to load, for mistyped commands only
+
         rich_format_error(error)  # type: ignore[arg-type]
         return RequestError.exit_code
     if code == INTERRUPTED:

@@ -52,7 +52,10 @@ class GoalOptions:
     """Where to search, how long the trials are, and when to stop."""
 
     maximum_rate: Annotated[
-        str | None, typer.Option("--maximum-rate", metavar="RATE", help="Per direction; default: the line rate. It is tried first.")
+        str | None,
+        typer.Option(
+            "--maximum-rate", metavar="RATE", help="Per direction. It is tried first. Default: the line rate, or the tester's own ceiling."
+        ),
     ] = None
     minimum_rate: Annotated[str | None, typer.Option("--minimum-rate", metavar="RATE", help="Default: a thousandth of the maximum.")] = None
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the trials of the search.")] = "5s"

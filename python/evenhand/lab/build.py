@@ -6,14 +6,19 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-from pyroute2 import Ethtool, IPRoute
+from typing import TYPE_CHECKING
 
 from evenhand.errors import HostError
 from evenhand.lab.namespaces import host_errors, make_namespace, namespace_path, remove_namespace, run_inside
 from evenhand.lab.napi import pin_napi
 from evenhand.lab.xdp import attach_xdp, pass_program
+from evenhand.lazy import lazy
 from evenhand.plan import AddressPlan, SideName
+
+if TYPE_CHECKING:
+    import pyroute2
+else:
+    pyroute2 = lazy("pyroute2")
 
 SIDES: tuple[SideName, SideName] = ("left", "right")
 OFFLOADS = (
@@ -118,7 +123,7 @@ def _tester_sysctls() -> dict[str, str]:
 
 def _build_tester(names: LabNames) -> None:
     write_sysctls(_tester_sysctls())
-    with IPRoute() as ip, namespace_path(names.dut_namespace).open() as dut:
+    with pyroute2.IPRoute() as ip, namespace_path(names.dut_namespace).open() as dut:
         for number, side in enumerate(SIDES, start=1):
             # Both ends are born where they belong, so no daemon of the host ever sees them.
             with host_errors("make a veth pair", where=names.tester_interface(side), next_step="Try: modprobe veth"):
@@ -142,7 +147,7 @@ def _build_tester(names: LabNames) -> None:
 
 
 def _build_dut(names: LabNames, plan: AddressPlan, dut_cpu: int) -> None:
-    with IPRoute() as ip, pass_program() as program:
+    with pyroute2.IPRoute() as ip, pass_program() as program:
         ip.link("set", index=_index(ip, "lo"), state="up")
         for side in plan.sides:
             interface = names.dut_interface(side.name)
@@ -162,7 +167,7 @@ def _build_dut(names: LabNames, plan: AddressPlan, dut_cpu: int) -> None:
 
 
 def _switch_offloads_off(interface: str) -> None:
-    with Ethtool() as ethtool:
+    with pyroute2.Ethtool() as ethtool:
         offloads = ethtool.get_features(interface)
         for name in OFFLOADS:
             if name in offloads.features:
@@ -176,20 +181,20 @@ def _switch_offloads_off(interface: str) -> None:
 
 def read_offloads(interface: str) -> dict[str, bool]:
     """The offloads that matter, from inside the interface's namespace."""
-    with Ethtool() as ethtool:
+    with pyroute2.Ethtool() as ethtool:
         features = ethtool.get_features(interface).features
         return {name: bool(features[name].enable) for name in OFFLOADS if name in features}
 
 
 def _remove_links(names: LabNames) -> None:
     ours = {name for side in SIDES for name in (names.tester_interface(side), names.dut_interface(side))}
-    with IPRoute() as ip:
+    with pyroute2.IPRoute() as ip:
         for interface in ours:
             for index in ip.link_lookup(ifname=interface):
                 ip.link("del", index=index)
 
 
-def _index(ip: IPRoute, interface: str) -> int:
+def _index(ip: pyroute2.IPRoute, interface: str) -> int:
     found = ip.link_lookup(ifname=interface)
     if not found:
         raise HostError("the interface has vanished", where=interface, next_step="Run lab up again.")

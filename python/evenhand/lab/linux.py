@@ -19,9 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
-
-from pyroute2 import IPRoute
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evenhand.errors import HostError, RequestError
 from evenhand.lab import state
@@ -32,7 +30,13 @@ from evenhand.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.lab.napi import napi_threads
 from evenhand.lab.neighbors import Neighbor, count_neighbors, read_neighbors
 from evenhand.lab.xdp import is_native_xdp
+from evenhand.lazy import lazy
 from evenhand.plan import AddressPlan, SideName
+
+if TYPE_CHECKING:
+    import pyroute2
+else:
+    pyroute2 = lazy("pyroute2")
 
 _RECORD_VERSION = 1
 _RECORDED_SYSCTLS = (
@@ -111,7 +115,7 @@ class LinuxLab:
         """The DUT's ARP or ND table, as `ip neigh` shows it (SEED-19), ordered by side and address."""
 
         def read() -> list[Neighbor]:
-            with IPRoute() as ip:
+            with pyroute2.IPRoute() as ip:
                 sides = {index: side for side in SIDES for index in ip.link_lookup(ifname=self.dut_interface(side))}
             return read_neighbors(sides)
 
@@ -134,7 +138,7 @@ class LinuxLab:
         """What the DUT is made of; recorded in results, never used for a verdict (SEED-07)."""
 
         def read() -> dict[str, Any]:
-            with IPRoute() as ip:
+            with pyroute2.IPRoute() as ip:
                 interfaces = {
                     side: {
                         "name": self.dut_interface(side),

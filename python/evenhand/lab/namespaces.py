@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
-
-from pyroute2 import netns
-from pyroute2.netlink.exceptions import NetlinkError
+from typing import TYPE_CHECKING, TypeVar
 
 from evenhand.errors import HostError
+from evenhand.lazy import lazy
+
+if TYPE_CHECKING:
+    import pyroute2
+else:
+    pyroute2 = lazy("pyroute2")
 
 NAMESPACE_DIRECTORY = Path("/run/netns")
 """Where `ip netns` looks, so that `ip netns exec` works on a lab."""
@@ -36,14 +39,14 @@ def namespace_path(namespace: str) -> Path:
 def make_namespace(namespace: str) -> None:
     """Make an empty network namespace. HostError if the kernel or the permissions do not allow it."""
     with host_errors("make a network namespace", where=namespace, next_step="The container or host must allow CAP_SYS_ADMIN."):
-        netns.create(namespace)
+        pyroute2.netns.create(namespace)
 
 
 def remove_namespace(namespace: str) -> None:
     """Remove the name; the namespace dies with its last process. Does nothing if it is not there."""
     if namespace_path(namespace).exists():
         with host_errors("remove the network namespace", where=namespace):
-            netns.remove(namespace)
+            pyroute2.netns.remove(namespace)
 
 
 def run_inside(namespace: str, work: Callable[[], Result]) -> Result:
@@ -79,7 +82,7 @@ def host_errors(doing: str, *, where: str = "", next_step: str = "") -> Iterator
     """Turn what the kernel refuses into a HostError that says what was tried."""
     try:
         yield
-    except NetlinkError as error:
+    except pyroute2.netlink.exceptions.NetlinkError as error:
         raise HostError(f"the kernel refuses to {doing}: {os.strerror(error.code)}", where=where, next_step=next_step) from error
     except OSError as error:
         raise HostError(f"cannot {doing}: {error.strerror or error}", where=where, next_step=next_step) from error

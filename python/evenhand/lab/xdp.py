@@ -14,12 +14,15 @@ import platform
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from pyroute2 import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
+from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import HostError
+from evenhand.lazy import lazy
+
+if TYPE_CHECKING:
+    import pyroute2
+else:
+    pyroute2 = lazy("pyroute2")
 
 _BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280}
 _BPF_PROG_LOAD = 5
@@ -88,20 +91,20 @@ def pass_program() -> Iterator[int]:
         os.close(descriptor)
 
 
-def attach_xdp(ip: IPRoute, interface: str, program: int) -> None:
+def attach_xdp(ip: pyroute2.IPRoute, interface: str, program: int) -> None:
     """Attach the program in native mode, and look whether it is there. HostError if not."""
     index = ip.link_lookup(ifname=interface)[0]
     flags = _XDP_FLAGS_DRV_MODE | _XDP_FLAGS_UPDATE_IF_NOEXIST
     next_step = "Native XDP on veth needs Linux 4.19 or newer with CONFIG_BPF_SYSCALL and CONFIG_VETH."
     try:
         ip.link("set", index=index, xdp={"attrs": [("IFLA_XDP_FD", program), ("IFLA_XDP_FLAGS", flags)]})
-    except NetlinkError as error:
+    except pyroute2.netlink.exceptions.NetlinkError as error:
         raise HostError(f"no XDP program can be attached: {os.strerror(error.code)}", where=interface, next_step=next_step) from error
     if not is_native_xdp(ip, interface):
         raise HostError("the XDP program is not in place in native mode", where=interface, next_step=next_step)
 
 
-def is_native_xdp(ip: IPRoute, interface: str) -> bool:
+def is_native_xdp(ip: pyroute2.IPRoute, interface: str) -> bool:
     """Whether an XDP program runs in the driver of the interface."""
     link: Any = ip.get_links(ip.link_lookup(ifname=interface)[0])[0]
     xdp = link.get_attr("IFLA_XDP")

@@ -13,19 +13,23 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import lcm, prod
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from evenhand.errors import PlanError
+from evenhand.lazy import lazy
 from evenhand.plan import AddressPlan, Direction, HostRange, Mode
 from evenhand.predict.model import DeviceModel
 from evenhand.predict.toeplitz import FIELD_BITS, contributions
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = lazy("numpy")
+
 BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 
-Counts = NDArray[Any]
+Counts: TypeAlias = "NDArray[Any]"
 """int64, or Python's integers (dtype object) where 63 bits do not hold what may come up."""
 
 

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from evenhand.lazy import lazy
 from evenhand.plan import Address
 from evenhand.predict.model import DeviceModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = lazy("numpy")
 
 HASH_BITS = 32
 FIELD_BITS = 16

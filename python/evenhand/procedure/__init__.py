@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a tester; shows nothing."""
 
+from evenhand.procedure.back_to_back import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch, measure_back_to_back
+from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
@@ -10,7 +12,8 @@ from evenhand.procedure.limits import limits_of, retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, measure_loss
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, SearchRecord
-from evenhand.procedure.repetition import LossTable, Repetitions, Row, ThroughputTable, check_frame_sizes, repeat
+from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
+from evenhand.procedure.repetition import LossTable, Repetitions, Row, ThroughputTable, check_frame_sizes, check_whole_sizes, repeat
 from evenhand.procedure.setup import DEFAULT_PLAN, LAB_PREFIX, Setup, make_lab_setup, make_looped_setup, make_reference_setup, read_setup
 from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
@@ -32,7 +35,14 @@ __all__ = [
     "RESULTS_OF_THE_DUT",
     "RFC_FRAME_SIZES",
     "UP_TO_LINE_RATE",
+    "BackToBack",
+    "BackToBackGoal",
+    "BackToBackTable",
     "Began",
+    "BurstGoal",
+    "BurstInterval",
+    "BurstIntervals",
+    "BurstSearch",
     "CeilingEntry",
     "CeilingGoal",
     "Conditions",
@@ -55,6 +65,8 @@ __all__ = [
     "ProcedureEvent",
     "Profile",
     "Recorder",
+    "Recovery",
+    "RecoveryGoal",
     "Repetitions",
     "Row",
     "SearchRecord",
@@ -69,6 +81,7 @@ __all__ = [
     "check_frame_sizes",
     "check_reachable",
     "check_same_dut",
+    "check_whole_sizes",
     "choose_frame_size",
     "choose_frames",
     "choose_maximum",
@@ -79,9 +92,12 @@ __all__ = [
     "make_lab_setup",
     "make_looped_setup",
     "make_reference_setup",
+    "measure_back_to_back",
+    "measure_burst",
     "measure_ceiling",
     "measure_delay",
     "measure_loss",
+    "measure_recovery",
     "measure_throughput",
     "measure_trial",
     "open_tester",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evenhand.procedure.events import Began, Measured, OnEvent
 from evenhand.procedure.record import SearchRecord
 from evenhand.search import InvalidAttempts
-from evenhand.trial import Measurer, TrialResult
+from evenhand.trial import Load, LoadMeasurer, TrialResult
 from evenhand.units import format_duration, format_rate
 
 
@@ -17,7 +17,7 @@ from evenhand.units import format_duration, format_rate
 class Attempts:
     """Makes trials of one purpose; each is told and kept before the next begins (D11)."""
 
-    measurer: Measurer
+    measurer: LoadMeasurer
     on_event: OnEvent
     record: SearchRecord
     purpose: str
@@ -28,7 +28,7 @@ class Attempts:
     number: int = 0
     """Of the last trial."""
 
-    def measure(self, *, what: str, rate_fps: float, duration_s: float, left: int, is_full_length: bool) -> Iterator[TrialResult]:
+    def measure(self, *, what: str, load: Load, left: int, is_full_length: bool) -> Iterator[TrialResult]:
         """Trials at one load: the last one is valid, or was stopped, or there may be no more of them (R2544-39).
 
         Args:
@@ -39,10 +39,10 @@ class Attempts:
         while True:
             self.number += 1
             again = f", attempt {invalid.count + 1}" if invalid.count else ""
-            load = f"{format_rate(rate_fps)} per direction for {format_duration(duration_s)}"
-            remaining_s = left * (duration_s + self.overhead_s)
-            self.on_event(Began(what=f"trial {self.number}: {what}, {load}{again}", remaining_s=remaining_s))
-            result = self.measurer.measure(duration_s, rate_fps)
+            offered = f"{format_rate(load.rate_fps)} per direction for {format_duration(load.sending_s)}"
+            remaining_s = left * (load.sending_s + self.overhead_s)
+            self.on_event(Began(what=f"trial {self.number}: {what}, {offered}{again}", remaining_s=remaining_s))
+            result = self.measurer.offer(load)
             self.record.add_result(
                 result, number=self.number, purpose=self.purpose, attempt=invalid.count + 1, is_full_length=is_full_length
             )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,11 +81,15 @@ def measure_ceiling(
     way: str,
     on_event: OnEvent = ignore,
     limits: Limits = DEFAULT_LIMITS,
+    ends_at_loss: bool = False,
+    on_result: Callable[[TrialResult], None] = lambda result: None,
 ) -> CeilingEntry:
     """The highest load that this tester keeps. Begins at the maximum where there is one, else at 1 Mfps.
 
     Args:
         way: `DUT_WAY` or `LOOPED_WAY`: without a DUT, a lost frame was lost by the tester.
+        ends_at_loss: Go no further up than to a load at which the DUT lost frames.
+        on_result: Gets each trial when it has ended.
     """
     profile = tester.profile
     maximum_fps = goal.max_fps
@@ -99,10 +103,12 @@ def measure_ceiling(
     on_event(Began(what=what, remaining_s=EXPECTED_LOADS * (goal.duration_s + measurer.overhead_s)))
 
     def on_trial(result: TrialResult) -> None:
+        on_result(result)
         on_event(Measured(what="tester, looped" if way == LOOPED_WAY else "tester", result=result))
 
     ceiling = find_tester_ceiling(
         measurer, start_fps=start_fps, max_fps=maximum_fps or HIGHEST_FPS, min_fps=goal.min_fps or start_fps * LEAST_SHARE,
-        duration_s=goal.duration_s, precision=goal.precision, attempts=ATTEMPTS, is_loss_ours=way == LOOPED_WAY, on_trial=on_trial,
+        duration_s=goal.duration_s, precision=goal.precision, attempts=ATTEMPTS, is_loss_ours=way == LOOPED_WAY, ends_at_loss=ends_at_loss,
+        on_trial=on_trial,
     )  # fmt: skip
     return CeilingEntry(way=way, profile=profile, ceiling=ceiling, duration_s=goal.duration_s, cpus=tuple(cpus), limits=limits)

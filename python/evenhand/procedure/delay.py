@@ -18,7 +18,7 @@ from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.statistics import Statistics, percentile
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
-from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Measurer, TrialResult, Verdict
+from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Load, LoadMeasurer, TrialResult, Verdict
 from evenhand.units import format_count, format_duration
 
 REPETITIONS = 20
@@ -334,7 +334,7 @@ def _delays_of(direction: DirectionResult) -> Delays:
 
 @dataclass(slots=True, kw_only=True)
 class _Repeat:
-    measurer: Measurer
+    measurer: LoadMeasurer
     goal: DelayGoal
     on_event: OnEvent
     record: SearchRecord
@@ -361,6 +361,6 @@ class _Repeat:
         """Trials of one repetition: the last one is valid, or the goal allows no more of them."""
         goal = self.goal
         return self.attempts.measure(
-            what=f"repetition {repetition} of {goal.repetitions}", rate_fps=goal.rate_fps, duration_s=goal.length_s,
+            what=f"repetition {repetition} of {goal.repetitions}", load=Load(rate_fps=goal.rate_fps, duration_s=goal.length_s),
             left=goal.repetitions - repetition + 1, is_full_length=goal.length_s >= _DURATION_S[goal.test],
         )  # fmt: skip

@@ -16,7 +16,7 @@ from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviat
 from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
-from evenhand.trial import Deviation, Measurer, TrialResult, Verdict
+from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult, Verdict
 from evenhand.units import format_ratio
 
 LARGEST_STEP = 0.1
@@ -197,7 +197,7 @@ def with_maximum(goal: LossGoal, profile: Profile) -> LossGoal:
 
 @dataclass(slots=True, kw_only=True)
 class _Series:
-    measurer: Measurer
+    measurer: LoadMeasurer
     goal: LossGoal
     on_event: OnEvent
     record: SearchRecord
@@ -227,7 +227,7 @@ class _Series:
     def _measure(self, share: float) -> Iterator[TrialResult]:
         """Trials at one load: the last one is valid, or the goal allows no more of them."""
         return self.attempts.measure(
-            what=f"{format_ratio(share)} of the maximum", rate_fps=self.goal.max_fps * share, duration_s=self.goal.duration_s,
+            what=f"{format_ratio(share)} of the maximum", load=Load(rate_fps=self.goal.max_fps * share, duration_s=self.goal.duration_s),
             left=len(self.goal.shares) - len(self.points), is_full_length=self.goal.duration_s >= FULL_LENGTH_S,
         )  # fmt: skip
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.host.known_ceilings import KnownCeiling
 from evenhand.plan import (
     AddressPlan,
     Direction,
@@ -49,6 +50,8 @@ class Profile:
     """Facts of the DUT as the testbed file has them, None for those that it does not tell (SEED-84); None for a DUT of our own."""
     learning: LearningResult | None = None
     """What the DUT learnt before the first trial; None if it was not made to."""
+    ceiling: KnownCeiling | None = None
+    """The tester's own, by which a search chose its maximum, or that a maximum is above of (MLR-14); None if none is known."""
 
     @property
     def protocol(self) -> str:
@@ -121,6 +124,7 @@ class Profile:
             "learning": None if self.learning is None else self.learning.to_document(),
             "line_rate_bps": self.line_rate_bps,
             "theoretical_fps_per_direction": self.theoretical_fps,
+            "ceiling": None if self.ceiling is None else self.ceiling.to_document(),
         }
 
 

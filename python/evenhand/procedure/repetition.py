@@ -74,7 +74,7 @@ class ThroughputTable:
     def deviations(self) -> list[Deviation]:
         """Of all searches, each once."""
         found = [d for row in self.rows for t in row.repetitions for d in t.deviations]
-        return _each_once(found, len(self.rows))
+        return each_once(found, len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand throughput --json` writes it for several sizes or repetitions."""
@@ -99,7 +99,7 @@ class LossTable:
     @property
     def deviations(self) -> list[Deviation]:
         """Of all series, each once."""
-        return _each_once([d for row in self.rows for loss in row.repetitions for d in loss.deviations], len(self.rows))
+        return each_once([d for row in self.rows for loss in row.repetitions for d in loss.deviations], len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand loss --json` writes it for several sizes or repetitions."""
@@ -131,6 +131,18 @@ def check_frame_sizes(plan: AddressPlan, sizes: Sequence[FrameSize | None]) -> t
     if not chosen:
         raise RequestError("no frame size", where="--frame-size", next_step="Write 64,128,256, or all.")
     return tuple(chosen), notes
+
+
+def check_whole_sizes(sizes: Sequence[FrameSize]) -> tuple[int, ...]:
+    """The same sizes, none of which is a sequence. RequestError if one is (R6985-02)."""
+    for size in sizes:
+        if isinstance(size, Imix):
+            raise RequestError(
+                f"{size}: bursts are measured with frames of one size (RFC 9004, section 3)",
+                where="--frame-size",
+                next_step="Name sizes alone.",
+            )
+    return tuple(size for size in sizes if not isinstance(size, Imix))
 
 
 def repeat(measure: Callable[[int], T], repetitions: Repetitions, *, frame_size: FrameSize, on_event: OnEvent) -> Row[T]:
@@ -195,7 +207,8 @@ def _loss_statistics(found: Sequence[FrameLoss], share: float) -> Statistics | N
     return Statistics.of(ratios)
 
 
-def _each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:
+def each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:
+    """In order; with a deviation more if there are too few frame sizes (R2544-04)."""
     each = {(deviation.requirement, deviation.text): deviation for deviation in found}
     if sizes < LEAST_SIZES:
         sized = "1 frame size" if sizes == 1 else f"{sizes} frame sizes"

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, describe_size, make_plan
-from evenhand.procedure import loss
+from evenhand.procedure import back_to_back, burst, loss
+from evenhand.procedure.back_to_back import BackToBackGoal, BackToBackTable, measure_back_to_back
+from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
@@ -19,12 +22,14 @@ from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
-from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, repeat
+from evenhand.procedure.recovery import Recovery, RecoveryGoal, check_throughput, measure_recovery
+from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, check_whole_sizes, repeat
 from evenhand.procedure.setup import DEFAULT_PLAN, Setup
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
+from evenhand.procedure.start import choose_start
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
-from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, with_maximum
+from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum, measure_throughput
 from evenhand.search import Goal, Outcome, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Waits
 
@@ -76,12 +81,14 @@ class OpenTestbed:
 
         Args:
             goal: Where to search, how long the trials are, when to stop: a `ThroughputGoal` (binary), a `Tst009Goal`, or `MlrGoals`.
-                Default: binary from the line rate down, trials of 5 s, confirmed by one of 60 s, to 0.5 %.
+                Default: binary from the line rate down, or from the tester's own ceiling if that is lower (MLR-14), with trials of 5 s,
+                confirmed by one of 60 s, to 0.5 %.
             name: Of the search in the run file.
         """
         chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
-        with self.tester(check=lambda profile: with_maximum(chosen, profile), **conditions) as tester:
-            return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+        with self.tester(check=lambda profile: check_maximum(chosen, profile), **conditions) as tester:
+            started, bounded = choose_start(tester, chosen, on_event=self.on_event, recorder=self.recorder)
+            return measure_throughput(started, bounded, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def loss(self, *, goal: LossGoal | None = None, name: str = "loss", **conditions: Unpack[Conditions]) -> FrameLoss:
         """Frame loss rate over the load, from the maximum down until two loads in a row lose nothing (RFC 2544, 26.3).
@@ -103,6 +110,27 @@ class OpenTestbed:
         """
         with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="--rate"), **conditions) as tester:
             return measure_delay(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def recovery(self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]) -> Recovery:
+        """For how long frames are lost after an overload, many times over (RFC 2544, 26.5).
+
+        Args:
+            goal: The throughput, of which 110 % are the overload: `throughput(...).throughput_fps`; how long, how often.
+            name: Of the test in the run file.
+        """
+        with self.tester(check=partial(check_throughput, goal), **conditions) as tester:
+            return measure_recovery(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def burst(self, *, goal: BurstGoal | None = None, name: str = "burst", **conditions: Unpack[Conditions]) -> BurstIntervals:
+        """The smallest interval between bursts without loss, by the size of the bursts (RFC 2544, 21).
+
+        Args:
+            goal: Which bursts, how long the trials are, when to stop. Default: 16, 64, 256 and 1024 frames at the line rate, to 0.5 %.
+            name: Of the searches in the run file, before the size.
+        """
+        chosen = goal or BurstGoal(**retries_of(self.setup.testbed.limits))
+        with self.tester(check=partial(burst.with_rate, chosen), **conditions) as tester:
+            return measure_burst(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def throughput_table(
         self,
@@ -130,11 +158,12 @@ class OpenTestbed:
                 one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
                 first = self.throughput(goal=chosen, name=f"throughput, {describe_size(size)}, one address pair", **one_pair)
                 of_size["single_pair"] = SinglePair.of(first.search, first.profile)
-            with self.tester(check=lambda profile: with_maximum(chosen, profile), **of_size) as tester:
+            with self.tester(check=lambda profile: check_maximum(chosen, profile), **of_size) as opened:
+                started, bounded = choose_start(opened, chosen, on_event=self.on_event, recorder=self.recorder)
 
-                def search(number: int, tester: OpenTester = tester, size: FrameSize = size) -> Throughput:
+                def search(number: int, tester: OpenTester = started, goal: Goal = bounded, size: FrameSize = size) -> Throughput:
                     name = f"throughput, {describe_size(size)}, repetition {number}"
-                    return measure_throughput(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+                    return measure_throughput(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
 
                 rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
             if rows[-1].repetitions[-1].outcome is Outcome.STOPPED:
@@ -166,6 +195,39 @@ class OpenTestbed:
             if rows[-1].repetitions[-1].outcome is LossOutcome.STOPPED:
                 break
         return LossTable(rows=tuple(rows))
+
+    def back_to_back(
+        self,
+        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        *,
+        goal: BackToBackGoal | None = None,
+        throughputs: Mapping[int, tuple[float, str]] | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> BackToBackTable:
+        """The longest burst after idle without loss, by frame size, many times over, and the buffer time that it implies (RFC 9004).
+
+        Args:
+            frame_sizes: In this order; `frame_size` of the conditions has no say here.
+            goal: How long bursts may be, how exact and how often. Default: up to 2 s at the line rate, to one frame, 50 times.
+            throughputs: By frame size, fps per direction that were measured before under the same conditions, and where. The others are
+                measured first (R9004-01).
+        """
+        plan, any_sizes = self._sizes(frame_sizes, conditions)
+        sizes = check_whole_sizes(any_sizes)
+        chosen = goal or BackToBackGoal(**retries_of(self.setup.testbed.limits))
+        rows = []
+        for size in sizes:
+            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            wish = chosen
+            if throughputs is not None and size in throughputs:
+                throughput_fps, source = throughputs[size]
+                wish = replace(chosen, throughput_fps=throughput_fps, throughput_source=source)
+            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            with self.tester(check=partial(back_to_back.with_rate, wish), **of_size) as tester:
+                rows.append(measure_back_to_back(tester, wish, on_event=self.on_event, recorder=self.recorder))
+            if rows[-1].outcome == "stopped":
+                break
+        return BackToBackTable(rows=tuple(rows))
 
     def _sizes(self, frame_sizes: Sequence[FrameSize], conditions: Conditions) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
         """All of them are checked before the first is measured."""

@@ -80,6 +80,12 @@ def with_maximum(goal: Goal, profile: Profile) -> Goal:
     return replace(goal, max_fps=choose_maximum(given, profile, where="--maximum-rate"))
 
 
+def check_maximum(goal: Goal, profile: Profile) -> None:
+    """RequestError if the goal's own maximum is above the line rate. One without is chosen when the search begins."""
+    if not math.isinf(goal.max_fps):
+        with_maximum(goal, profile)
+
+
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
     """Of the trials and conditions, and of the goals (RFC 9971)."""
     of_goals = result.goal.deviations if isinstance(result, MlrResult) else []

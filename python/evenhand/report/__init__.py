@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 10, report: tables and documents of results; never runs anything."""
 
+from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
+from evenhand.report.burst import burst_lines, burst_table
 from evenhand.report.delay import delay_lines, delay_table
 from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.loss import loss_lines, loss_table
@@ -17,6 +19,7 @@ from evenhand.report.proof import (
     pairs_table,
     proof_lines,
 )
+from evenhand.report.recovery import recovery_lines, recovery_table
 from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.report.table import loss_sizes_table, table_lines, throughput_sizes_table
 from evenhand.report.throughput import (
@@ -33,6 +36,10 @@ __all__ = [
     "VERDICT_STYLES",
     "ProofJudgement",
     "SuiteEntry",
+    "back_to_back_lines",
+    "back_to_back_table",
+    "burst_lines",
+    "burst_table",
     "contrast_lines",
     "contrast_table",
     "delay_lines",
@@ -52,6 +59,8 @@ __all__ = [
     "mlr_lines",
     "pairs_table",
     "proof_lines",
+    "recovery_lines",
+    "recovery_table",
     "search_lines",
     "search_tables",
     "suite_deviations",

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations
 from evenhand.report.throughput import (
+    ceiling_lines,
     describe_limit,
     dut_lines,
     patience_lines,
@@ -72,6 +73,7 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     if profile.single_pair is not None:
         lines.append(profile.single_pair.line(result))
     lines += dut_lines(profile)
+    lines += ceiling_lines(result.goal, profile)
     lines += patience_lines(result.goal)
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
     is_any_valid = any(t.result.is_valid for t in result.trials)

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from evenhand.plan import FrameSize, Imix, describe_size
 from evenhand.procedure import FrameLoss, Interval, LossTable, Row, Statistics, Throughput, ThroughputTable
-from evenhand.report.throughput import describe_limit, dut_lines, verification_lines
+from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, verification_lines
 from evenhand.search import MlrGoals, Outcome, ThroughputGoal
 from evenhand.trial import Verdict
 from evenhand.units import format_count, format_ratio
@@ -74,11 +74,16 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
         lines += verification_lines(goal) if isinstance(goal, ThroughputGoal) else []
         if isinstance(goal, MlrGoals):
             lines.append("Each value is that of the strictest goal; --json and the run file have those of all goals.")
+        lines += [f"{row.frame_size} octets: {line}" for row in table.rows for line in _ceiling_lines(row.repetitions[0])]
     lines += [*profile.sent_lines, *dut_lines(profile)]
     trials = [trial for result in results for trial in _trials(result)]
     counts = ", ".join(f"{sum(trial is verdict for trial in trials)} {verdict}" for verdict in Verdict)
     lines.append(f"Trials: {len(trials)} ({counts}).")
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations]
+
+
+def _ceiling_lines(found: Throughput) -> list[str]:
+    return ceiling_lines(found.search.goal, found.profile)
 
 
 def _trials(result: Throughput | FrameLoss) -> list[Verdict]:

@@ -73,6 +73,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     lines += dut_lines(profile)
     lines += verification_lines(result.goal)
     lines += start_lines(result.goal)
+    lines += ceiling_lines(result.goal, profile)
     lines += patience_lines(result.goal)
     counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
     is_any_valid = any(t.result.is_valid for t in result.trials)
@@ -122,6 +123,19 @@ def patience_lines(goal: Goal) -> list[str]:
         f"INVALID trials were repeated up to {goal.invalid_retries} times, those that a moment spoiled and confirming ones up to"
         f" {goal.patience} times (usually {usual[0]} and {usual[1]})."
     ]
+
+
+def ceiling_lines(goal: Goal, profile: Profile) -> list[str]:
+    """Where the tester's own ceiling had a say in where the search began, or should have had one (MLR-14)."""
+    ceiling = profile.ceiling
+    if ceiling is None:
+        return []
+    when = "found before this search" if ceiling.is_new else f"found on {ceiling.found_at[:10]}"
+    known = f"the tester's own ceiling of {format_count(ceiling.rate_fps)} fps per direction, {when}"
+    if goal.max_fps <= ceiling.rate_fps:
+        return [f"The search began at {known}: a load above it is beyond this tester (MLR-14)."]
+    maximum = f"{format_count(goal.max_fps)} fps per direction"
+    return [f"The search began at {maximum}, above {known}: INVALID trials up there are the tester's (MLR-14)."]
 
 
 def describe_limit(profile: Profile) -> str:

@@ -11,17 +11,20 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from MLRsearch import Config, MeasurementResult, MultipleLossRatioSearch
-from MLRsearch import SearchGoal as PackageGoal
-
+from evenhand.lazy import lazy
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bracket import STEP_DOWN
 from evenhand.search.classification import Bounds, Observation, classify, conditional_loss_ratio, relevant_bounds
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
 from evenhand.search.model import Outcome, ProgressCallback, Purpose, SearchTrial, TrialFinished, TrialStarted
 from evenhand.trial import Measurer, TrialResult
+
+if TYPE_CHECKING:
+    import MLRsearch
+else:
+    MLRsearch = lazy("MLRsearch")
 
 PRECEDING_TARGETS = 2
 """Rounds of coarser widths and shorter trials before the final ones: the package's default."""
@@ -66,12 +69,12 @@ class _MlrSearch:
 
     def run(self) -> MlrResult:
         # No warm-up trial, and no end by the clock: a search ends by its trials alone, however long they take.
-        config = Config(
+        config = MLRsearch.Config(
             goals=[_package_goal(goal) for goal in self.goals.goals], min_load=self.goals.lowest_fps, max_load=self.goals.max_fps,
             search_duration_max=math.inf, warmup_duration=None,
         )  # fmt: skip
         try:
-            MultipleLossRatioSearch(config=config).search(measurer=self, debug=_say_nothing)
+            MLRsearch.MultipleLossRatioSearch(config=config).search(measurer=self, debug=_say_nothing)
             self.is_finished = True
         except _SearchEndedError:
             pass
@@ -80,12 +83,12 @@ class _MlrSearch:
             tester_limit_fps=min(self.given_up, default=None), trials=tuple(self.trials),
         )  # fmt: skip
 
-    def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+    def measure(self, intended_duration: float, intended_load: float) -> MLRsearch.MeasurementResult:
         """The package's side of a trial; the names are its own."""
         result = None if intended_load in self.given_up else self._measure_valid(intended_duration, intended_load)
         if result is None:
             return self._steer_down(intended_duration, intended_load)
-        return MeasurementResult(
+        return MLRsearch.MeasurementResult(
             intended_duration=intended_duration, intended_load=intended_load, offered_count=_offered(result), loss_count=result.lost_frames
         )
 
@@ -108,14 +111,14 @@ class _MlrSearch:
             raise _SearchEndedError
         return None
 
-    def _steer_down(self, duration_s: float, load_fps: float) -> MeasurementResult:
+    def _steer_down(self, duration_s: float, load_fps: float) -> MLRsearch.MeasurementResult:
         """Send the package to lower loads: as much lower as the tester fell short, at least a fifth; never a number of the device."""
         loss_ratio = max(1 - STEP_DOWN, 1 - self.given_up[load_fps] / load_fps)
         highest_goal = max(goal.loss_ratio for goal in self.goals.goals)
         if loss_ratio <= highest_goal:
             loss_ratio = (1 + highest_goal) / 2
         parts = 10**6
-        return MeasurementResult(
+        return MLRsearch.MeasurementResult(
             intended_duration=duration_s, intended_load=load_fps, offered_count=parts, loss_count=min(parts, math.ceil(parts * loss_ratio))
         )
 
@@ -199,7 +202,7 @@ def _offered(result: TrialResult) -> int:
 
 
 def _package_goal(goal: MlrGoal) -> Any:
-    return PackageGoal(
+    return MLRsearch.SearchGoal(
         loss_ratio=goal.loss_ratio, exceed_ratio=goal.exceed_ratio, relative_width=goal.width,
         initial_trial_duration=goal.initial_duration_s, final_trial_duration=goal.final_duration_s, duration_sum=goal.duration_sum_s,
         preceding_targets=PRECEDING_TARGETS, fail_fast=False,

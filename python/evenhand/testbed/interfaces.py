@@ -9,13 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from socket import AF_INET, AF_INET6
-from typing import Any
-
-from pyroute2 import IPRoute
+from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import HostError, RequestError
+from evenhand.lazy import lazy
 from evenhand.testbed.device import Device, read_device
 from evenhand.testbed.drivers import PCI, Kind
+
+if TYPE_CHECKING:
+    import pyroute2
+else:
+    pyroute2 = lazy("pyroute2")
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 _SHARE_A_WIRE = frozenset({"macvlan", "macvtap", "ipvlan", "ipvtap"})
@@ -34,7 +38,7 @@ class HostNetwork:
 
 def read_host_network() -> HostNetwork:
     """Ask the kernel. Default routes count in every table, IPv4 and IPv6, also through bridges, bonds, VLANs, macvlans, veth pairs."""
-    with IPRoute() as ip:
+    with pyroute2.IPRoute() as ip:
         links = {link["index"]: link for link in ip.get_links()}
         carriers: set[int] = set()
         for family in (AF_INET, AF_INET6):

@@ -12,6 +12,7 @@ from evenhand.trial.learning import (
     LearningResult,
     learn,
 )
+from evenhand.trial.load import Burst, Load, LoadChange, LoadMeasurer
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_US, DelayWish, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.result import (
@@ -20,6 +21,7 @@ from evenhand.trial.result import (
     Delays,
     Deviation,
     DirectionResult,
+    LostFrame,
     Reason,
     TrialResult,
     Variation,
@@ -40,6 +42,7 @@ __all__ = [
     "RFC_WAITS",
     "SHORT_WAITS",
     "USUAL_OVERDUE_AFTER_US",
+    "Burst",
     "ClassCount",
     "CpuStalls",
     "DelayWish",
@@ -53,6 +56,10 @@ __all__ = [
     "LearningProgress",
     "LearningResult",
     "Limits",
+    "Load",
+    "LoadChange",
+    "LoadMeasurer",
+    "LostFrame",
     "Measurer",
     "Reason",
     "SimulatedMeasurer",

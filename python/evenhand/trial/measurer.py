@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from evenhand.plan import Direction
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EngineSession, EventCallback
+from evenhand.trial.load import Load
 from evenhand.trial.result import TrialResult
 
 MAX_TRIAL_NUMBER = 65535
@@ -122,17 +123,21 @@ class EngineMeasurer:
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         """See `Measurer.measure`."""
+        return self.offer(Load(rate_fps=rate_fps, duration_s=duration_s))
+
+    def offer(self, load: Load) -> TrialResult:
+        """See `LoadMeasurer.offer`."""
+        waits = replace(self.waits, residual_s=max(self.waits.residual_s, load.residual_s))
         self._last_trial = self._last_trial % MAX_TRIAL_NUMBER + 1
         document: dict[str, Any] = self.session.request(
             "trial",
             on_event=self.on_event,
             # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may go on and tell.
-            answer_within_s=duration_s + self.waits.total_s + ANSWER_TIMEOUT_S,
+            answer_within_s=load.sending_s + waits.total_s + ANSWER_TIMEOUT_S,
             trial=self._last_trial,
-            rate_fps=rate_fps,
-            duration_s=duration_s,
+            **load.to_contract(),
             directions=list(self.directions),
-            waits=self.waits.to_contract(),
+            waits=waits.to_contract(),
             limits=self.limits.to_contract(),
             **({"stop_when_failed": True} if self.stops_when_failed else {}),
             **({} if self.delays is None else {"delays": self.delays.to_contract()}),

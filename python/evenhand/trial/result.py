@@ -147,6 +147,15 @@ class ClassCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostFrame:
+    """One that was offered and did not come."""
+
+    sequence: int
+    due_s: float
+    """When it was to leave, in seconds of the sending phase."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DirectionResult:
     """Counts of one direction. A frame is lost if it was offered and not received once, whole and in time (R2544-07)."""
 
@@ -174,6 +183,8 @@ class DirectionResult:
     """Only where the trial was asked for them."""
     classes: tuple[ClassCount, ...] = ()
     """Of a mix; empty if all frames are alike."""
+    last_lost: LostFrame | None = None
+    """Only where the load changed; None if nothing was lost too."""
 
     @property
     def lost_frames(self) -> int:
@@ -197,7 +208,7 @@ class TrialResult:
     frame_size: int
     """Octets including the FCS; of a mix the mean, rounded."""
     intended_fps: float
-    """Per direction."""
+    """Per direction, over the whole sending phase: with bursts their silence counts, and of two loads it is the mean."""
     intended_duration_s: float
     stopped_early_s: float | None
     """Sending ended after so long, since the trial could no longer pass; None if it lasted to its end."""
@@ -342,6 +353,7 @@ def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
         first_lost=tuple(int(n) for n in document["first_lost"]),
         delays=_delays(document["delays"]) if "delays" in document else None,
         classes=tuple(_class(entry) for entry in document.get("classes", [])),
+        last_lost=_lost_frame(document.get("last_lost")),
     )
     for key in ("offered_frames", "received_frames"):
         if result.classes and sum(getattr(entry, key) for entry in result.classes) != document[key]:
@@ -356,6 +368,10 @@ def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
 def _class(document: Mapping[str, Any]) -> ClassCount:
     keys = ("ip_version", "frame_size", "offered_frames", "received_frames", "lost_frames")
     return ClassCount(**{key: _whole(document, key) for key in keys})
+
+
+def _lost_frame(document: Mapping[str, Any] | None) -> LostFrame | None:
+    return None if document is None else LostFrame(sequence=_whole(document, "sequence"), due_s=float(document["due_s"]))
 
 
 def _delays(document: Mapping[str, Any]) -> Delays:

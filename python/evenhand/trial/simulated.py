@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.plan import Direction
+from evenhand.trial.load import Load
 from evenhand.trial.measurer import DelayWish
 from evenhand.trial.result import CONTRACT, TrialResult, Verdict
 
@@ -30,6 +31,8 @@ class SimulatedMeasurer:
     loss_ratio_limit: float = 0.0
     buffer_frames: float = 0.0
     """Frames per direction that the device holds back: short trials pass above its limit."""
+    recovery_s: float = 0.0
+    """After an overload it loses every frame for so long, however low the load has become."""
     knee_fps: float | None = None
     """Above this load the device begins to lose, ever more of what is added, until it forwards `limit_fps`. None: a hard limit."""
     floor_loss_ratio: float = 0.0
@@ -65,12 +68,26 @@ class SimulatedMeasurer:
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         """See `Measurer.measure`; no time passes."""
-        number, asked_s = len(self.trials) + 1, duration_s
-        intended = max(1, round(rate_fps * duration_s))
+        return self.offer(Load(rate_fps=rate_fps, duration_s=duration_s))
+
+    def offer(self, load: Load) -> TrialResult:
+        """See `LoadMeasurer.offer`. Bursts fill the buffer, and the silence between them drains it."""
+        number = len(self.trials) + 1
+        rate_fps, duration_s, asked_s = load.rate_fps, load.sending_s, load.sending_s
+        intended = max(1, frames_of(load))
+        is_even = load.burst is None and load.then is None
+        if not is_even:
+            rate_fps = intended / duration_s
         offered = min(intended, int(self.tester_ceiling_fps * duration_s)) if self.tester_ceiling_fps < rate_fps else intended
         capacity = self._forwarding_rate_fps(rate_fps) * duration_s + self.buffer_frames
         # Rates are compared, not rounded counts, so that the limit is exact in short trials too.
         received = offered if rate_fps * duration_s <= capacity else min(offered - 1, int(capacity))
+        if load.burst is not None:
+            received = min(received, offered - lost_of_bursts(load, self.limit_fps, self.buffer_frames))
+        last_lost: dict[str, Any] | None = None
+        if load.then is not None and load.rate_fps > self.limit_fps:
+            received = min(received, offered - self._lost_until_recovered(load))
+            last_lost = self._last_lost(load)
         if self.floor_loss_ratio > 0:
             received = min(received, offered - max(1, round(offered * self.floor_loss_ratio)))
         if self.inverted_fps is not None and self.inverted_fps[0] <= rate_fps < self.inverted_fps[1]:
@@ -92,7 +109,7 @@ class SimulatedMeasurer:
         else:
             verdict = Verdict.PASS
         stopped_early_s = None
-        if self.stops_when_failed and verdict is Verdict.FAIL:
+        if self.stops_when_failed and verdict is Verdict.FAIL and is_even:
             sending_s = self._lost_after_s(rate_fps, duration_s, intended - received) + CERTAIN_AFTER_S
             if sending_s < duration_s:
                 # What is lost until then in proportion, and no less than what made it certain.
@@ -109,15 +126,34 @@ class SimulatedMeasurer:
             direction["delays"] = make_delays_document(
                 self.delays, first=first, offered=max(0, offered - first), lost=min(lost, offered - first)
             )
+        if load.then is not None:
+            direction["last_lost"] = last_lost
         document = make_trial_document(
             trial=number, verdict=verdict, reasons=reasons, frame_size=self.frame_size, rate_fps=rate_fps, duration_s=duration_s,
             loss_ratio_limit=self.loss_ratio_limit, directions=dict.fromkeys(self.directions, direction),
         )  # fmt: skip
+        if load.burst is not None:
+            document["burst"] = {"frames": load.burst.frames, "interval_s": load.burst.interval_s, "rate_fps": load.rate_fps}
+        if load.then is not None:
+            document["then"] = {"before_fps": load.rate_fps, "rate_fps": load.then.rate_fps, "duration_s": load.then.duration_s}
         if stopped_early_s is not None:
             document |= {"intended_duration_s": asked_s, "stopped_early_s": stopped_early_s}
         result = TrialResult.from_contract(document)
         self.trials.append(result)
         return result
+
+    def _lost_until_recovered(self, load: Load) -> int:
+        assert load.then is not None
+        overload = max(0.0, (load.rate_fps - self.limit_fps) * load.duration_s - self.buffer_frames)
+        return max(1, int(overload)) + int(min(self.recovery_s, load.then.duration_s) * load.then.rate_fps)
+
+    def _last_lost(self, load: Load) -> dict[str, Any]:
+        assert load.then is not None
+        first = round(load.rate_fps * load.duration_s)
+        later = math.ceil(min(self.recovery_s, load.then.duration_s) * load.then.rate_fps) - 1
+        if later < 0:
+            return {"sequence": first - 1, "due_s": (first - 1) / load.rate_fps}
+        return {"sequence": first + later, "due_s": load.duration_s + later / load.then.rate_fps}
 
     def _lost_after_s(self, rate_fps: float, duration_s: float, lost: int) -> float:
         """When more is lost than the whole trial may lose. A buffer fills first; a single frame is lost half-way."""
@@ -135,6 +171,31 @@ class SimulatedMeasurer:
         # A parabola that leaves the diagonal at the knee, and is level where it has come to the limit.
         span_fps, beyond_fps = self.limit_fps - self.knee_fps, rate_fps - self.knee_fps
         return self.limit_fps if beyond_fps >= 2 * span_fps else rate_fps - beyond_fps**2 / (4 * span_fps)
+
+
+def frames_of(load: Load) -> int:
+    """Of one direction, as the engine counts them."""
+    if load.burst is not None:
+        return max(1, int(load.duration_s / load.burst.interval_s * (1 + 1e-9))) * load.burst.frames
+    return round(load.rate_fps * load.duration_s) + (0 if load.then is None else round(load.then.rate_fps * load.then.duration_s))
+
+
+def lost_of_bursts(load: Load, limit_fps: float, buffer_frames: float) -> int:
+    """What a buffer of that depth, drained at that rate, loses of the bursts."""
+    assert load.burst is not None
+    count = frames_of(load) // load.burst.frames
+    lasts_s = load.burst.frames / load.rate_fps
+    held = lost = 0.0
+    for number in range(count):
+        before = held
+        held += max(0.0, load.rate_fps - limit_fps) * lasts_s
+        lost_now = max(0.0, held - buffer_frames)
+        held = max(0.0, held - lost_now - limit_fps * max(0.0, load.burst.interval_s - lasts_s))
+        lost += lost_now
+        if held == before:  # all further bursts do the same
+            lost += lost_now * (count - number - 1)
+            break
+    return math.ceil(lost - 1e-6)
 
 
 def make_direction_document(*, intended: int, offered: int, received: int, duration_s: float, rate_fps: float) -> dict[str, Any]:

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 3: what load a trial asks for: how many frames, when each is due, what the most is. Even, in bursts, or one load after another.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "pace/schedule.hpp"
+#include "run/request.hpp"
+
+namespace evenhand::run {
+
+namespace load_detail {
+
+inline std::uint64_t rounded(double frames) { return static_cast<std::uint64_t>(std::llround(frames)); }
+/// Rounded up, but not for what multiplying has added: 16.1 s at 1000 fps are 16100.000000000002 frames.
+inline std::uint64_t up(double frames) {
+    constexpr double noise = 1e-12;
+    return frames <= 0 ? 0 : static_cast<std::uint64_t>(std::ceil(frames * (1 - noise)));
+}
+
+}  // namespace load_detail
+
+/// Of the sending phase, in seconds.
+[[nodiscard]] inline double sending_s(const TrialRequest& request) { return request.duration_s + (request.then ? request.then->duration_s : 0); }
+
+/// The most frames per second of one direction at any time.
+[[nodiscard]] inline double peak_fps(const TrialRequest& request) { return request.then ? std::max(request.rate_fps, request.then->rate_fps) : request.rate_fps; }
+
+/// Bursts that begin and end within the duration: one at least.
+[[nodiscard]] inline std::uint64_t bursts_of(const TrialRequest& request) {
+    constexpr double rounding = 1e-9;  // a duration of three intervals may be a little less as a number
+    const double bursts = request.duration_s / request.burst->interval_s;
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(bursts * (1 + rounding)));
+}
+
+/// Of the load before it changes, if it does.
+[[nodiscard]] inline std::uint64_t first_frames_of(const TrialRequest& request) {
+    return request.burst ? bursts_of(request) * request.burst->frames : load_detail::rounded(request.rate_fps * request.duration_s);
+}
+
+/// Of one direction.
+[[nodiscard]] inline std::uint64_t frames_of(const TrialRequest& request) {
+    return first_frames_of(request) + (request.then ? load_detail::rounded(request.then->rate_fps * request.then->duration_s) : 0);
+}
+
+/// The load over the whole sending phase: what is offered is held against it.
+[[nodiscard]] inline double mean_fps(const TrialRequest& request) {
+    return request.burst || request.then ? static_cast<double>(frames_of(request)) / sending_s(request) : request.rate_fps;
+}
+
+/// When frame k is due, in seconds of the sending phase.
+[[nodiscard]] inline double due_s(const TrialRequest& request, std::uint64_t k) {
+    if (request.burst) return static_cast<double>(k / request.burst->frames) * request.burst->interval_s + static_cast<double>(k % request.burst->frames) / request.rate_fps;
+    const auto first = first_frames_of(request);
+    if (k < first || !request.then) return static_cast<double>(k) / request.rate_fps;
+    return static_cast<double>(first) / request.rate_fps + static_cast<double>(k - first) / request.then->rate_fps;
+}
+
+/// How many frames are due before that time of the sending phase; not more than there are.
+[[nodiscard]] inline std::uint64_t frames_before(const TrialRequest& request, double seconds) {
+    using load_detail::up;
+    const auto all = frames_of(request);
+    if (const auto& burst = request.burst) {
+        const double begun = std::floor(seconds / burst->interval_s);
+        const auto of_last = std::min(burst->frames, up((seconds - begun * burst->interval_s) * request.rate_fps));
+        return std::min(all, static_cast<std::uint64_t>(begun) * burst->frames + of_last);
+    }
+    const auto first = first_frames_of(request);
+    const auto before = std::min(first, up(seconds * request.rate_fps));
+    if (before < first || !request.then) return before;
+    return std::min(all, first + up((seconds - static_cast<double>(first) / request.rate_fps) * request.then->rate_fps));
+}
+
+[[nodiscard]] inline pace::Schedule schedule_of(const TrialRequest& request, pace::Ticks start, double ticks_per_second) {
+    if (request.burst) return pace::Schedule::bursts(start, ticks_per_second, request.rate_fps, request.burst->frames, request.burst->interval_s);
+    if (request.then) return pace::Schedule::two_loads(start, ticks_per_second, request.rate_fps, first_frames_of(request), request.then->rate_fps);
+    return pace::EvenSchedule{start, ticks_per_second, request.rate_fps};
+}
+
+}  // namespace evenhand::run

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand back-to-back`: the longest burst that the DUT forwards without loss, and the buffer time that it implies."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    EngineOption,
+    FrameSizesOption,
+    JsonOption,
+    OneWayOption,
+    SeedOption,
+    TestbedArgument,
+    err,
+    out,
+    read_directions,
+    read_frame_sizes,
+    warn_about,
+    write_json,
+)
+from evenhand.cli.delay import read_throughput
+from evenhand.cli.learning import LearningOptions
+from evenhand.cli.limits import LimitOptions, RetryOptions
+from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.waits import WaitOptions
+from evenhand.errors import RequestError
+from evenhand.procedure import UP_TO_LINE_RATE, BackToBackGoal, OpenTestbed, check_whole_sizes, limits_of, read_setup
+from evenhand.procedure.back_to_back import REPETITIONS
+from evenhand.progress import ProgressDisplay
+from evenhand.report import back_to_back_lines, back_to_back_table
+from evenhand.search import ThroughputGoal
+from evenhand.testbed import TestbedLimits, check_rate
+from evenhand.units import parse_count, parse_duration, parse_rate, parse_ratio
+
+EXAMPLE = "Example: evenhand back-to-back lab.toml --frame-size 64,128 --max-burst 5s --run bursts.evenhand"
+_PANEL = "Throughput, which is measured first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstOptions:
+    """How long bursts may be, how exact the search is, how often it is made."""
+
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", metavar="RATE", help="Within the burst, per direction; default: the line rate. Less is a deviation."),
+    ] = None
+    max_burst: Annotated[str, typer.Option("--max-burst", metavar="TIME", help="Longest burst that is tried; at most 30s.")] = "2s"
+    step: Annotated[str, typer.Option("--step", metavar="FRAMES", help="The search ends when its bounds are no further apart.")] = "1"
+    repetitions: Annotated[int, typer.Option("--repetitions", metavar="N", help="Searches for each frame size.")] = REPETITIONS
+    loss_verification: Annotated[
+        int, typer.Option("--loss-verification", metavar="N", min=0, help="Send a lossy burst again up to N times (ETSI TST009).")
+    ] = 0
+    actual_rate: Annotated[
+        str | None, typer.Option("--actual-rate", metavar="RATE", help="Tell the corrected buffer time for this rate as well.")
+    ] = None
+    throughput: Annotated[
+        str | None,
+        typer.Option("--throughput", metavar="RATE", help="Do not measure it; of one frame size. A deviation.", rich_help_panel=_PANEL),
+    ] = None
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            "--after", metavar="RUN", help="Do not measure it: this run file has it, of the same testbed and plan.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the trials of its search.", rich_help_panel=_PANEL)] = "5s"
+    final_duration: Annotated[
+        str, typer.Option("--final-duration", metavar="TIME", help="Of the trial that confirms it.", rich_help_panel=_PANEL)
+    ] = "60s"
+    precision: Annotated[
+        str, typer.Option("--precision", metavar="RATIO", help="Width at which its search stops.", rich_help_panel=_PANEL)
+    ] = "0.5%"
+
+    def read(self, retries: RetryOptions, testbed: TestbedLimits) -> BackToBackGoal:
+        """RequestError names the option."""
+        repeated = retries.read(testbed)
+        return BackToBackGoal(
+            rate_fps=UP_TO_LINE_RATE if self.rate is None else parse_rate(self.rate, where="--rate"),
+            max_burst_s=parse_duration(self.max_burst, where="--max-burst"),
+            step_frames=parse_count(self.step, where="--step"),
+            repetitions=self.repetitions,
+            loss_verifications=self.loss_verification,
+            throughput_fps=None if self.throughput is None else parse_rate(self.throughput, where="--throughput"),
+            throughput_goal=ThroughputGoal(
+                max_fps=UP_TO_LINE_RATE,
+                duration_s=parse_duration(self.duration, where="--duration"),
+                final_duration_s=parse_duration(self.final_duration, where="--final-duration"),
+                precision=parse_ratio(self.precision, where="--precision"),
+                **repeated,
+            ),
+            actual_fps=None if self.actual_rate is None else parse_rate(self.actual_rate, where="--actual-rate"),
+            **repeated,
+        )
+
+    def check(self, sizes: int) -> None:
+        """RequestError for options that do not go together."""
+        if self.throughput is None:
+            return
+        if self.after is not None:
+            raise RequestError("two throughputs", where="--throughput, --after", next_step="Give one of them.")
+        if sizes > 1:
+            raise RequestError(
+                f"one throughput for {sizes} frame sizes",
+                where="--throughput",
+                next_step="Use --after, or one --frame-size, or leave it out.",
+            )
+
+
+@with_options
+def back_to_back(
+    testbed: TestbedArgument,
+    *,
+    plan: PlanOptions,
+    frame_size: FrameSizesOption = None,
+    goal: BurstOptions,
+    one_way: OneWayOption = False,
+    learning: LearningOptions,
+    seed: SeedOption = DEFAULT_SEED,
+    waits: WaitOptions,
+    limits: LimitOptions,
+    retries: RetryOptions,
+    run: RunOptions,
+    engine: EngineOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Find the longest burst without loss (RFC 9004), fifty times over, and the buffer time that it implies.
+
+    Throughput is measured first, with the same flows; frame sizes that the DUT forwards at the line rate are skipped.
+    """
+    address_plan = plan.read()
+    warn_about(address_plan)
+    choice = learning.read(address_plan)
+    refuse_mixed_sizes(frame_size)
+    any_sizes, notes = read_frame_sizes(address_plan, frame_size)
+    sizes = check_whole_sizes(any_sizes)
+    goal.check(len(sizes))
+    chosen_waits, given_limits = waits.read(), limits.read()
+    goal.read(retries, TestbedLimits())  # what is wrong with it is told before the file is read
+    setup = read_setup(testbed, address_plan)
+    chosen = goal.read(retries, setup.testbed.limits)
+    directions = read_directions(one_way=one_way)
+    if goal.rate is not None:
+        for size in sizes:
+            check_rate(chosen.rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where="--rate")
+    throughputs = None
+    if goal.after is not None:
+        found = {size: read_throughput(goal.after, setup, address_plan, frame_size=size, directions=directions) for size in sizes}
+        throughputs = {size: (rate_fps, goal.after.name) for size, rate_fps in found.items()}
+    with ExitStack() as stack:
+        store = stack.enter_context(run.open("back-to-back"))
+        progress = stack.enter_context(ProgressDisplay(err()))
+        for note in notes:
+            progress.say(note)
+        bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
+        table = bed.back_to_back(
+            sizes, goal=chosen, throughputs=throughputs, plan=address_plan, directions=directions, seed=seed, waits=chosen_waits,
+            limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
+        )  # fmt: skip
+    if json_output:
+        write_json({"command": "back-to-back", "run": None if store is None else str(store.path), **table.to_document()})
+        return
+    console = out()
+    console.print(back_to_back_table(table))
+    console.print()
+    for line in back_to_back_lines(table):
+        console.print(line, markup=False)
+    if store is not None:
+        console.print(f"Stored in {store.path}.", markup=False)
+
+
+def refuse_mixed_sizes(texts: list[str] | None) -> None:
+    """RequestError: a burst has frames of one size (R6985-02)."""
+    for text in texts or []:
+        if "imix" in text.lower():
+            raise RequestError(
+                f"{text!r}: a mix of frame sizes is not used in back-to-back tests (RFC 9004, 3)", where="--frame-size",
+                next_step="Name sizes, such as 64,128,512: each is measured for itself.",
+            )  # fmt: skip

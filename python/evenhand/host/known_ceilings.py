@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tester's own ceilings, kept from one command to the next with the facts of the host that they hold for (MLR-14)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.series.folders import without_folders
+from evenhand.series.host_facts import read_host_facts
+
+VERSION = 1
+MOST_KEPT = 200
+"""The oldest are forgotten."""
+HOST_FACTS = ("cpu_model", "cpus", "kernel", "kernel_parameters", "mitigations", "governor")
+"""Of the host, those by which a ceiling may be another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownCeiling:
+    """What is known of the tester's own ceiling for one kind of frames on one pair of ports. Loads are per direction."""
+
+    rate_fps: float
+    """The highest load that the tester kept."""
+    above_fps: float | None
+    """A load above it that it did not keep; None if it kept the line rate, so that it is no limit here."""
+    found_at: str
+    """When: RFC 3339, UTC."""
+    is_new: bool = False
+    """Found just now, before this procedure."""
+
+    @property
+    def is_limit(self) -> bool:
+        return self.above_fps is not None
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "rate_fps_per_direction": self.rate_fps,
+            "above_fps_per_direction": self.above_fps,
+            "found_at": self.found_at,
+            "is_new": self.is_new,
+        }
+
+
+def find_ceiling(conditions: Mapping[str, Any]) -> KnownCeiling | None:
+    """None if it was never found on this host as it is now.
+
+    Args:
+        conditions: All but the host that it depends on: traffic, ports, CPUs, versions. Folders in it have no say.
+    """
+    key = _key(conditions)
+    entry = next((entry for entry in _read() if entry["key"] == key), None)
+    if entry is None:
+        return None
+    return KnownCeiling(rate_fps=entry["rate_fps"], above_fps=entry["above_fps"], found_at=entry["found_at"])
+
+
+def keep_ceiling(conditions: Mapping[str, Any], ceiling: KnownCeiling) -> None:
+    """Keep it for the next time, in the place of what was known. Where nothing can be written, it is found anew the next time."""
+    key = _key(conditions)
+    entry = {"key": key, "rate_fps": ceiling.rate_fps, "above_fps": ceiling.above_fps, "found_at": ceiling.found_at}
+    with contextlib.suppress(OSError):
+        _write([entry, *(other for other in _read() if other["key"] != key)][:MOST_KEPT])
+
+
+def ceilings_file() -> Path:
+    """$XDG_STATE_HOME/evenhand/ceilings.json, by default below ~/.local/state."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path(os.path.expanduser("~/.local/state"))) / "evenhand" / "ceilings.json"
+
+
+def _key(conditions: Mapping[str, Any]) -> dict[str, Any]:
+    facts = read_host_facts()
+    key = {**conditions, "host": {name: facts[name] for name in HOST_FACTS}}
+    as_read_back: dict[str, Any] = json.loads(json.dumps(without_folders(key)))
+    return as_read_back
+
+
+def _read() -> list[dict[str, Any]]:
+    """What is no ceiling is left out: the file is only there to save time."""
+    try:
+        document = json.loads(ceilings_file().read_text(encoding="utf-8"))
+        entries = document["ceilings"] if document["version"] == VERSION else []
+        return [entry for entry in entries if _is_entry(entry)]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("key"), dict) or not isinstance(entry.get("found_at"), str):
+        return False
+    rates = (entry.get("rate_fps"), entry.get("above_fps"))
+    are_rates = all(
+        isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf for rate in rates if rate is not None
+    )
+    return are_rates and rates[0] is not None
+
+
+def _write(entries: list[dict[str, Any]]) -> None:
+    """Whole or not at all, also when two testers end at once."""
+    path = ceilings_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".ceilings-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump({"version": VERSION, "ceilings": entries}, file)
+        os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: bursty traffic (RFC 2544, 21): the smallest interval between bursts without loss, by the size of the bursts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.procedure.events import Note, OnEvent, ignore
+from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
+from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.search import (
+    DEFAULT_INVALID_RETRIES,
+    DEFAULT_PATIENCE,
+    FULL_LENGTH_S,
+    Outcome,
+    SearchEvent,
+    SearchTrial,
+    ThroughputGoal,
+    ThroughputResult,
+    TrialFinished,
+    run_search,
+)
+from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult
+from evenhand.units import format_count
+
+RFC_BURSTS = (16, 64, 256, 1024)
+"""Frames of a burst (R2544-17)."""
+MOST_BURST_FRAMES = 1_000_000
+LEAST_BURSTS = 2
+"""Of a trial: fewer have no interval between them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstGoal:
+    """Which bursts, and how their interval is searched."""
+
+    burst_frames: tuple[int, ...] = RFC_BURSTS
+    rate_fps: float = math.inf
+    """Within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a deviation."""
+    precision: float = 0.005
+    """The search ends when the bounds of the interval are no further apart than this share."""
+    duration_s: float = 5.0
+    """Of the trials of a search."""
+    final_duration_s: float = FULL_LENGTH_S
+    """Of the trial that confirms its result (R2544-20)."""
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    patience: int = DEFAULT_PATIENCE
+    """As in searches."""
+
+    def __post_init__(self) -> None:
+        if not self.rate_fps > 0:
+            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="--rate", next_step="Write 1Mfps.")
+        if not self.burst_frames or len(set(self.burst_frames)) < len(self.burst_frames):
+            raise RequestError("no burst, or one twice", where="--burst", next_step="Write 16,64,256,1024.")
+        for frames in self.burst_frames:
+            if not 1 <= frames <= MOST_BURST_FRAMES:
+                raise RequestError(
+                    f"bursts of {format_count(frames)} frames: must be 1 to {format_count(MOST_BURST_FRAMES)}", where="--burst",
+                    next_step="Write 16,64,256,1024.",
+                )  # fmt: skip
+            self.search_goal(frames)
+
+    def search_goal(self, frames: int) -> ThroughputGoal:
+        """Bursts of that size are searched as a throughput is: by the mean load over bursts and silence.
+
+        RequestError if too few of them fit into a trial.
+        """
+        least_fps = LEAST_BURSTS * frames / self.duration_s if self.duration_s > 0 else math.inf
+        if self.duration_s > 0 and least_fps > self.rate_fps:
+            raise RequestError(
+                f"{LEAST_BURSTS} bursts of {format_count(frames)} frames do not fit into a trial", where="--burst, --duration",
+                next_step="Make the trials longer, or the bursts shorter.",
+            )  # fmt: skip
+        return ThroughputGoal(
+            max_fps=self.rate_fps, min_fps=min(self.rate_fps, max(self.rate_fps / 1000, least_fps)), precision=self.precision,
+            duration_s=self.duration_s, final_duration_s=self.final_duration_s, invalid_retries=self.invalid_retries,
+            patience=self.patience,
+        )  # fmt: skip
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "burst_frames": list(self.burst_frames),
+            "rate_fps_per_direction": self.rate_fps,
+            "precision": self.precision,
+            "duration_s": self.duration_s,
+            "final_duration_s": self.final_duration_s,
+            "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstInterval:
+    """What was found for one size of bursts."""
+
+    frames: int
+    """Of one burst, per direction."""
+    rate_fps: float
+    """Within it."""
+    search: ThroughputResult
+    """By the mean load."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of the search. At the maximum the bursts followed each other without a gap; below the minimum no interval was without loss."""
+        return self.search.outcome
+
+    @property
+    def mean_fps(self) -> float | None:
+        """Over bursts and silence, per direction, at the smallest interval; None if there is none."""
+        return self.search.throughput_fps
+
+    @property
+    def interval_s(self) -> float | None:
+        """The smallest without loss, from the begin of a burst to that of the next."""
+        return None if self.mean_fps is None else self.frames / self.mean_fps
+
+    @property
+    def gap_s(self) -> float | None:
+        """The same from the end of a burst to the begin of the next (inter-burst gap, RFC 2285)."""
+        return None if self.interval_s is None else max(0.0, self.interval_s - self.frames / self.rate_fps)
+
+    @property
+    def failed_interval_s(self) -> float | None:
+        """The largest that lost frames."""
+        return None if self.search.upper_fps is None else self.frames / self.search.upper_fps
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "burst_frames": self.frames,
+            "interval_s": self.interval_s,
+            "gap_s": self.gap_s,
+            "failed_interval_s": self.failed_interval_s,
+            "mean_fps_per_direction": self.mean_fps,
+            "search": self.search.to_document(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstIntervals:
+    """The smallest intervals by the size of the bursts (R2544-17)."""
+
+    profile: Profile
+    goal: BurstGoal
+    """With the rate of the bursts."""
+    intervals: tuple[BurstInterval, ...]
+
+    @property
+    def trials(self) -> tuple[SearchTrial, ...]:
+        """Of all searches, in order."""
+        return tuple(trial for interval in self.intervals for trial in interval.search.trials)
+
+    @property
+    def outcome(self) -> str:
+        """`measured`, `tester_limit` if one could not be decided, or `stopped`."""
+        outcomes = {interval.outcome for interval in self.intervals}
+        return next((str(outcome) for outcome in (Outcome.STOPPED, Outcome.TESTER_LIMIT) if outcome in outcomes), "measured")
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """From the RFCs, each once."""
+        found = collect_deviations(self.trials, self.profile)
+        theoretical_fps, goal = self.profile.theoretical_fps, self.goal
+        if theoretical_fps is None:
+            found.append(Deviation(requirement="R2544-17", text="the ports know no line rate; the rate of the bursts is the user's"))
+        elif goal.rate_fps < theoretical_fps:
+            text = f"frames of a burst follow at {format_count(goal.rate_fps)} fps, not at minimum gap"
+            found.append(Deviation(requirement="R2544-17", text=text))
+        if set(goal.burst_frames) != set(RFC_BURSTS):
+            text = f"bursts of {_listed(goal.burst_frames)} frames instead of {_listed(RFC_BURSTS)}"
+            found.append(Deviation(requirement="R2544-17", text=text))
+        return sorted(found, key=lambda deviation: deviation.requirement)
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as `evenhand burst --json` writes it."""
+        return {
+            **self.profile.to_document(),
+            "outcome": self.outcome,
+            "goal": self.goal.to_document(),
+            "intervals": [interval.to_document() for interval in self.intervals],
+            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
+            "tester": WorstTesterFigures.of(trial.result for trial in self.trials).to_document(),
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+            "trials": [
+                {
+                    "number": number,
+                    "purpose": str(trial.purpose),
+                    "attempt": trial.attempt,
+                    "is_full_length": trial.is_full_length,
+                    "result": trial.result.raw,
+                }
+                for number, trial in enumerate(self.trials, start=1)
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstMeasurer:
+    """A `Measurer` whose load comes in bursts: what a search takes for a rate is the mean over bursts and silence."""
+
+    measurer: LoadMeasurer
+    frames: int
+    rate_fps: float
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        """See `Measurer.measure`. The trial has a whole number of intervals, and so about this duration."""
+        interval_s = max(self.frames / rate_fps, self.frames / self.rate_fps)
+        result = self.measurer.offer(Load.bursts(self.frames, self.rate_fps, interval_s, duration_s))
+        return replace(result, intended_fps=rate_fps, intended_duration_s=duration_s)
+
+
+def measure_burst(
+    tester: OpenTester, goal: BurstGoal, *, name: str = "burst", on_event: OnEvent = ignore, recorder: Recorder | None = None
+) -> BurstIntervals:
+    """A search for each size of bursts.
+
+    Args:
+        name: Of the searches in the run file, before the size.
+
+    Raises:
+        RequestError: The ports do not know their line rate and the goal has no rate, or one above the line rate.
+        EvenhandError: The engine could not make a trial at all.
+    """
+    goal = with_rate(goal, tester.profile)
+    tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
+    measurer = tester.measurer(on_event)
+    intervals: list[BurstInterval] = []
+    on_event(Note(text="Loads below are means over bursts and silence."))
+    for frames in goal.burst_frames:
+        on_event(Note(text=f"bursts of {format_count(frames)} frames:", is_heading=True))
+        document = {**goal.to_document(), "burst_frames": frames}
+        with recording(recorder, tester, f"{name}, {frames} frames", kind="burst", goal=document) as record:
+            found = search_interval(measurer, goal, frames, keep=record.add_trial, on_event=on_event, overhead_s=measurer.overhead_s)
+            record.finish_with(str(found.outcome), found.to_document())
+        intervals.append(found)
+        if found.outcome is Outcome.STOPPED:
+            break
+    return BurstIntervals(profile=tester.profile, goal=goal, intervals=tuple(intervals))
+
+
+def with_rate(goal: BurstGoal, profile: Profile) -> BurstGoal:
+    """The goal with a finite rate. RequestError if there is none, or it is above the line rate."""
+    return replace(goal, rate_fps=choose_maximum(None if math.isinf(goal.rate_fps) else goal.rate_fps, profile, where="--rate"))
+
+
+def search_interval(
+    measurer: LoadMeasurer,
+    goal: BurstGoal,
+    frames: int,
+    *,
+    keep: Callable[[SearchTrial], None] = lambda trial: None,
+    on_event: OnEvent = ignore,
+    overhead_s: float = 0.0,
+) -> BurstInterval:
+    """One search, for bursts of that size.
+
+    Args:
+        keep: Gets each trial before the next begins.
+    """
+
+    def on_progress(event: SearchEvent) -> None:
+        if isinstance(event, TrialFinished):
+            keep(event.trial)
+        on_event(event)
+
+    bursts = BurstMeasurer(measurer=measurer, frames=frames, rate_fps=goal.rate_fps)
+    result = run_search(bursts, goal.search_goal(frames), on_progress=on_progress, overhead_s=overhead_s)
+    assert isinstance(result, ThroughputResult)
+    return BurstInterval(frames=frames, rate_fps=goal.rate_fps, search=result)
+
+
+def _listed(frames: tuple[int, ...]) -> str:
+    return ", ".join(map(format_count, frames))

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: system recovery (RFC 2544, 26.5): for how long the DUT goes on losing frames after an overload."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.plan import Direction
+from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.events import OnEvent, ignore
+from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.statistics import Statistics
+from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+from evenhand.trial import Deviation, DirectionResult, Load, LoadChange, TrialResult, Verdict
+from evenhand.units import format_count, format_duration
+
+OVERLOAD = 1.1
+"""Of the throughput (R2544-29)."""
+LOWERED = 0.5
+"""Of the overload."""
+OVERLOAD_S = 60.0
+REPETITIONS = 10
+"""RFC 2544 asks for "a number of times"."""
+STILL_LOSING = 0.9
+"""What is lost so late in the second load says that the DUT may not have recovered at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryGoal:
+    """Which overload, for how long, how often. Loads are per direction."""
+
+    throughput_fps: float
+    """For this frame size."""
+    throughput_source: str | None = None
+    """Where it was measured under the same conditions; None: it is the user's, which is a deviation."""
+    duration_s: float = OVERLOAD_S
+    """Of the overload."""
+    observe_s: float = OVERLOAD_S
+    """Of the load that follows."""
+    repetitions: int = REPETITIONS
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
+    patience: int = DEFAULT_PATIENCE
+    """The same if the load was offered, but a moment of the host spoiled the trial."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.throughput_fps < math.inf:
+            raise RequestError(f"throughput {self.throughput_fps} fps: must be above 0", where="--throughput", next_step="Write 1Mfps.")
+        for value_s, where in ((self.duration_s, "--duration"), (self.observe_s, "--observe")):
+            if not 0 < value_s < math.inf:
+                raise RequestError(f"{value_s} s: must be above 0", where=where, next_step="Write 60s.")
+        if self.repetitions < 1:
+            raise RequestError(
+                f"{self.repetitions} repetitions: must be 1 or more", where="--repetitions", next_step=f"The default is {REPETITIONS}."
+            )
+        if min(self.invalid_retries, self.patience) < 0:
+            raise RequestError("repetitions of INVALID trials: must be 0 or more", where="--invalid-retries, --patience")
+
+    def load(self, theoretical_fps: float | None) -> Load:
+        """110 % of the throughput, or the line rate if that is less; then half of that."""
+        overload_fps = min(OVERLOAD * self.throughput_fps, math.inf if theoretical_fps is None else theoretical_fps)
+        then = LoadChange(rate_fps=LOWERED * overload_fps, duration_s=self.observe_s)
+        return Load(rate_fps=overload_fps, duration_s=self.duration_s, then=then)
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "throughput_fps_per_direction": self.throughput_fps,
+            "throughput_source": self.throughput_source,
+            "duration_s": self.duration_s,
+            "observe_s": self.observe_s,
+            "repetitions": self.repetitions,
+            "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What the repetitions gave, and with what traffic."""
+
+    profile: Profile
+    goal: RecoveryGoal
+    load: Load
+    repetitions: tuple[tuple[TrialResult, ...], ...]
+    """Each with its trials in order; the last one counts, if it is valid."""
+
+    @property
+    def trials(self) -> tuple[TrialResult, ...]:
+        """All of them, in order."""
+        return tuple(trial for repetition in self.repetitions for trial in repetition)
+
+    @property
+    def valid(self) -> tuple[TrialResult, ...]:
+        """One for each repetition that the tester managed."""
+        return tuple(repetition[-1] for repetition in self.repetitions if repetition[-1].is_valid)
+
+    def values(self, direction: Direction) -> tuple[float, ...]:
+        """Recovery times in s, of each valid repetition: from the fall of the load (A) to when the last lost frame was due (B).
+
+        0 if nothing was lost after the fall.
+        """
+        return tuple(self._recovery_s(trial.directions[direction]) for trial in self.valid)
+
+    def _recovery_s(self, result: DirectionResult) -> float:
+        return 0.0 if result.last_lost is None else max(0.0, result.last_lost.due_s - self.load.duration_s)
+
+    def statistics(self, direction: Direction) -> Statistics | None:
+        """Over the repetitions; None without a valid one."""
+        return Statistics.of(self.values(direction))
+
+    def average_s(self, direction: Direction) -> float | None:
+        """What RFC 2544 asks for."""
+        values = self.values(direction)
+        return sum(values) / len(values) if values else None
+
+    def lost_frames(self, direction: Direction) -> int:
+        """Over all valid repetitions."""
+        return sum(trial.directions[direction].lost_frames for trial in self.valid)
+
+    def lossless(self, direction: Direction) -> int:
+        """Repetitions whose overload lost nothing: there was nothing to recover from."""
+        return sum(trial.directions[direction].last_lost is None for trial in self.valid)
+
+    def still_losing(self, direction: Direction) -> int:
+        """Repetitions that lost frames up to the end: the time is a lower bound."""
+        return sum(value > STILL_LOSING * self.goal.observe_s for value in self.values(direction))
+
+    def doubtful(self, direction: Direction) -> int:
+        """Repetitions in which the tester's own lapses may explain all that was lost after the fall."""
+        return sum(self._is_doubtful(trial, direction) for trial in self.valid)
+
+    def _is_doubtful(self, trial: TrialResult, direction: Direction) -> bool:
+        result = trial.directions[direction]
+        if self._recovery_s(result) == 0:
+            return False
+        lost_after = max(1, sum(result.lost_by_tenth[math.ceil(10 * self.load.duration_s) :]))
+        own = result.sender.overdue_frames + result.receiver.gap_frames + result.away_frames + trial.missed_frames
+        return own >= lost_after
+
+    @property
+    def outcome(self) -> str:
+        """`measured`, `tester_limit` if a repetition had no valid trial, or `stopped`."""
+        if any(trial.was_stopped for trial in self.trials):
+            return "stopped"
+        return "measured" if len(self.valid) == self.goal.repetitions else "tester_limit"
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """From the RFCs, each once."""
+        goal, theoretical_fps = self.goal, self.profile.theoretical_fps
+        found: list[str] = []
+        if goal.throughput_source is None:
+            found.append(f"the throughput of {format_count(goal.throughput_fps)} fps per direction is the user's and was not measured")
+        if theoretical_fps is None:
+            found.append("the ports know no line rate, so the overload is 110 % of the throughput whatever the line takes")
+        if goal.duration_s < OVERLOAD_S:
+            found.append(f"the overload lasted {format_duration(goal.duration_s)} instead of {format_duration(OVERLOAD_S)}")
+        if len(self.valid) < goal.repetitions:
+            found.append(f"{len(self.valid)} of {goal.repetitions} repetitions had a valid trial")
+        # Its length is that of R2544-29, told above.
+        of_trials = [deviation for deviation in plain_deviations(self.trials, self.profile) if deviation.requirement != "R2544-20"]
+        own = [Deviation(requirement="R2544-29", text=text) for text in found]
+        return sorted([*own, *of_trials], key=lambda deviation: deviation.requirement)
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as `evenhand recovery --json` writes it."""
+        numbered = ((attempt, trial) for repetition in self.repetitions for attempt, trial in enumerate(repetition, start=1))
+        return {
+            **self.profile.to_document(),
+            **self.summary(),
+            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
+            "tester": WorstTesterFigures.of(self.trials).to_document(),
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+            "trials": [
+                {"number": number, "purpose": "recovery", "attempt": attempt, "is_full_length": self._is_full_length, "result": trial.raw}
+                for number, (attempt, trial) in enumerate(numbered, start=1)
+            ],
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The part of it that stands in the run file beside the trials."""
+        assert self.load.then is not None
+        return {
+            "outcome": self.outcome,
+            "overload_fps_per_direction": self.load.rate_fps,
+            "lowered_fps_per_direction": self.load.then.rate_fps,
+            "figures": {direction: self._figures(direction) for direction in self.profile.directions},
+            "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
+            "goal": self.goal.to_document(),
+        }
+
+    def _figures(self, direction: Direction) -> dict[str, Any]:
+        statistics = self.statistics(direction)
+        return {
+            "average_s": self.average_s(direction),
+            "minimum_s": None if statistics is None else statistics.minimum,
+            "maximum_s": None if statistics is None else statistics.maximum,
+            "median_s": None if statistics is None else statistics.median,
+            "values": list(self.values(direction)),
+            "lost_frames": self.lost_frames(direction),
+            "lossless_repetitions": self.lossless(direction),
+            "still_losing_repetitions": self.still_losing(direction),
+            "doubtful_repetitions": self.doubtful(direction),
+        }
+
+    @property
+    def _is_full_length(self) -> bool:
+        return self.goal.duration_s >= OVERLOAD_S
+
+
+def measure_recovery(
+    tester: OpenTester, goal: RecoveryGoal, *, name: str = "recovery", on_event: OnEvent = ignore, recorder: Recorder | None = None
+) -> Recovery:
+    """All repetitions. A trial with loss is the rule here; an INVALID one is repeated as in searches, and is never charged to the DUT.
+
+    Raises:
+        RequestError: The throughput is above the line rate.
+        EvenhandError: The engine could not make a trial at all.
+    """
+    load = check_throughput(goal, tester.profile)
+    tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
+    with recording(recorder, tester, name, kind="recovery", goal=goal.to_document()) as record:
+        measurer = tester.measurer(on_event)
+        attempts = Attempts(
+            measurer=measurer, on_event=on_event, record=record, purpose="recovery", overhead_s=measurer.overhead_s,
+            invalid_retries=goal.invalid_retries, patience=goal.patience,
+        )  # fmt: skip
+        result = Recovery(profile=tester.profile, goal=goal, load=load, repetitions=repeat_overload(attempts, goal, load))
+        record.finish_with(result.outcome, result.summary())
+    return result
+
+
+def check_throughput(goal: RecoveryGoal, profile: Profile) -> Load:
+    """The load of every trial. RequestError if the throughput is above the line rate."""
+    choose_maximum(goal.throughput_fps, profile, where="--throughput")
+    return goal.load(profile.theoretical_fps)
+
+
+def repeat_overload(attempts: Attempts, goal: RecoveryGoal, load: Load) -> tuple[tuple[TrialResult, ...], ...]:
+    """Trials by repetition. One that was stopped or stayed INVALID is the last: the tester will not keep that load the next time either."""
+    repetitions: list[tuple[TrialResult, ...]] = []
+    for number in range(1, goal.repetitions + 1):
+        left, is_full_length = goal.repetitions - number + 1, goal.duration_s >= OVERLOAD_S
+        what = f"repetition {number} of {goal.repetitions}"
+        repetitions.append(tuple(attempts.measure(what=what, load=load, left=left, is_full_length=is_full_length)))
+        if not repetitions[-1][-1].is_valid:
+            break
+    return tuple(repetitions)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: where a search begins: at the line rate, or at the tester's own ceiling, which is found first if it is not known (MLR-14)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from evenhand.errors import HostError
+from evenhand.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
+from evenhand.plan import whole_octets
+from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
+from evenhand.procedure.events import Note, OnEvent, ignore
+from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.tester import OpenTester
+from evenhand.search import Goal, TesterCeiling
+from evenhand.trial import TrialResult
+from evenhand.units import format_count, format_rate
+
+SEARCH = CeilingGoal(max_fps=None, min_fps=None, duration_s=1.0, precision=0.05)
+G = TypeVar("G", bound=Goal)
+
+
+def choose_start(tester: OpenTester, goal: G, *, on_event: OnEvent = ignore, recorder: Recorder | None = None) -> tuple[OpenTester, G]:
+    """The goal with its maximum, and the tester that knows its ceiling.
+
+    A goal with UP_TO_LINE_RATE gets the line rate, or the tester's ceiling if that is lower or no line rate is known. A ceiling that is not
+    known is found first, by trials of a second; nothing above a load at which the DUT loses frames is tried then, since a search needs
+    nothing above. A maximum of the user's own stays; if a known ceiling is below it, that is told.
+
+    Raises:
+        HostError: The tester keeps no load at all, or was stopped meanwhile.
+    """
+    known = find_ceiling(_conditions(tester))
+    if not math.isinf(goal.max_fps):
+        if known is None or not known.is_limit or goal.max_fps <= known.rate_fps:
+            return tester, goal
+        return _knowing(tester, known), goal
+    if known is None:
+        ceiling = _find(tester, goal, on_event, recorder)
+        if ceiling.is_device_slower:
+            assert ceiling.rate_fps is not None
+            return tester, replace(goal, max_fps=ceiling.rate_fps)
+        known = _known(ceiling)
+        keep_ceiling(_conditions(tester), known)
+    theoretical_fps = tester.profile.theoretical_fps
+    if not known.is_limit:
+        return tester, replace(goal, max_fps=float(theoretical_fps or known.rate_fps))
+    when = "found just now" if known.is_new else f"found on {known.found_at[:10]}"
+    on_event(Note(text=f"The search begins at the tester's own ceiling of {format_rate(known.rate_fps)} per direction, {when}."))
+    return _knowing(tester, known), replace(goal, max_fps=known.rate_fps)
+
+
+def _knowing(tester: OpenTester, known: KnownCeiling) -> OpenTester:
+    return replace(tester, profile=replace(tester.profile, ceiling=known))
+
+
+def _conditions(tester: OpenTester) -> dict[str, Any]:
+    """All that the tester's ceiling depends on, but the host."""
+    profile, testbed = tester.profile, tester.setup.testbed
+    return {
+        "plan": profile.plan.to_contract(),
+        "frame_size": whole_octets(profile.frame_size),
+        **({} if profile.mix is None else {"mix": profile.mix}),
+        "directions": list(profile.directions),
+        "host_macs": profile.host_macs,
+        "ports": {side: port.to_contract() for side, port in testbed.ports.items()},
+        "tester": testbed.tester.model_dump(mode="json"),
+        "limits": tester.limits.to_contract(),
+        "versions": tester.versions,
+    }
+
+
+def _find(tester: OpenTester, goal: Goal, on_event: OnEvent, recorder: Recorder | None) -> TesterCeiling:
+    documented = {"duration_s": SEARCH.duration_s, "precision": SEARCH.precision}
+    with recording(recorder, tester, "tester's ceiling", kind="ceiling", goal=documented) as record:
+        count = 0
+
+        def keep(result: TrialResult) -> None:
+            nonlocal count
+            count += 1
+            record.add_result(result, number=count, purpose="ceiling")
+
+        limits = replace(tester.limits, loss_ratio=goal.loss_ratio)
+        cpus = tester.setup.testbed.tester.cpus
+        entry = measure_ceiling(tester, cpus, SEARCH, way=DUT_WAY, on_event=on_event, limits=limits, ends_at_loss=True, on_result=keep)
+        ceiling = entry.ceiling
+        record.finish_with("found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps})
+    if ceiling.was_stopped:
+        raise HostError("stopped while the tester's ceiling was looked for; there is no result", where=tester.setup.name)
+    if ceiling.rate_fps is None:
+        last = "; ".join(reason.text for reason in ceiling.trials[-1].reasons)
+        raise HostError(
+            f"the tester keeps no load down to {format_count(ceiling.min_fps)} fps per direction: {last}",
+            where=tester.setup.name,
+            next_step="Give it idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom. Or name a --maximum-rate.",
+        )
+    return ceiling
+
+
+def _known(ceiling: TesterCeiling) -> KnownCeiling:
+    assert ceiling.rate_fps is not None
+    return KnownCeiling(rate_fps=ceiling.rate_fps, above_fps=ceiling.above_fps, found_at=ceiling.trials[-1].started_at, is_new=True)

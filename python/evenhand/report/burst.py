@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: the smallest intervals between bursts, for people (RFC 2544, 21)."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from evenhand.procedure import BurstInterval, BurstIntervals, WorstTesterFigures
+from evenhand.report.throughput import describe_limit, dut_lines
+from evenhand.search import Outcome
+from evenhand.trial import Verdict
+from evenhand.units import format_count, format_duration, format_ratio
+
+
+def burst_table(result: BurstIntervals) -> Table:
+    """A row for each size of bursts."""
+    table = Table(
+        title="Smallest interval between bursts without loss", title_justify="left", title_style="bold", header_style="bold", box=None,
+        pad_edge=False,
+    )  # fmt: skip
+    for name in ("frames", "interval", "gap", "with loss", "mean load per direction"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("search", overflow="fold")
+    for interval in result.intervals:
+        times = (interval.interval_s, interval.gap_s, interval.failed_interval_s)
+        mean = "-" if interval.mean_fps is None else f"{format_count(round(interval.mean_fps))} fps"
+        table.add_row(format_count(interval.frames), *map(_time, times), mean, _story(interval))
+    return table
+
+
+def burst_lines(result: BurstIntervals) -> list[str]:
+    """What a reader must know of the table: conditions, what the columns are, deviations."""
+    profile, goal = result.profile, result.goal
+    lines = [
+        f"Bursts at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol}, {profile.hosts}"
+        f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
+        "Interval: from the begin of a burst to that of the next; gap: from the end of one to the begin of the next. Binary search to"
+        f" {format_ratio(goal.precision)} of the interval, trials of {format_duration(goal.duration_s)}, the result confirmed by one of"
+        f" {format_duration(goal.final_duration_s)}.",
+        *profile.sent_lines,
+        *dut_lines(profile),
+    ]
+    trials = [trial.result for trial in result.trials]
+    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in trials)} {verdict}" for verdict in Verdict)
+    tester = str(WorstTesterFigures.of(trials)) if any(trial.is_valid for trial in trials) else "no valid trial, so no figures"
+    lines.append(f"Trials: {len(trials)} ({counts}). Tester: {tester}.")
+    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
+
+
+def _story(interval: BurstInterval) -> str:
+    match interval.outcome:
+        case Outcome.FOUND:
+            return "found"
+        case Outcome.AT_OR_ABOVE_MAXIMUM:
+            return "none needed: bursts without a gap between them passed"
+        case Outcome.BELOW_MINIMUM:
+            largest_s = interval.frames / interval.search.goal.lowest_fps
+            return f"no interval up to {format_duration(largest_s)} is without loss"
+        case Outcome.TESTER_LIMIT:
+            return "the tester itself did not keep the load, which says nothing of the DUT"
+        case Outcome.STOPPED:
+            return "stopped before the end"
+
+
+def _time(value_s: float | None) -> str:
+    if value_s is None:
+        return "-"
+    return "0 s" if value_s == 0 else format_duration(value_s)

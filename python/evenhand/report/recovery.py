@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: system recovery, for people (RFC 2544, 26.5)."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from evenhand.plan import Direction
+from evenhand.procedure import Recovery, WorstTesterFigures
+from evenhand.report.throughput import describe_limit, dut_lines
+from evenhand.trial import Verdict, join_directions
+from evenhand.units import format_count, format_duration
+
+DEFINITION = (
+    "Recovery time: from the fall of the load (A) to the time at which the last lost frame was due (B), B - A; 0 if nothing was lost after"
+    " the fall. A queue that was merely full has recovered at once."
+)
+
+
+def recovery_table(result: Recovery) -> Table:
+    """A row for each direction; RFC 2544 reports the average."""
+    table = Table(title="System recovery", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table.add_column("direction", no_wrap=True)
+    for name in ("average", "minimum", "maximum", "median", "lost", "repetitions"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for direction in result.profile.directions:
+        statistics, average_s = result.statistics(direction), result.average_s(direction)
+        if statistics is None or average_s is None:
+            cells = ["-"] * 4
+        else:
+            bound = ">= " if result.still_losing(direction) else ""
+            cells = [bound + _time(value) for value in (average_s, statistics.minimum, statistics.maximum, statistics.median)]
+        counted = f"{len(result.valid)} of {result.goal.repetitions}"
+        table.add_row(direction, *cells, format_count(result.lost_frames(direction)), counted)
+    return table
+
+
+def recovery_lines(result: Recovery) -> list[str]:
+    """What a reader must know of the table: conditions, definition, what spoils a figure, deviations."""
+    profile, goal, load = result.profile, result.goal, result.load
+    assert load.then is not None
+    source = "the user's" if goal.throughput_source is None else f"as measured in {goal.throughput_source}"
+    lines = [
+        f"System recovery: {format_count(load.rate_fps)} fps per direction for {format_duration(load.duration_s)}, then"
+        f" {format_count(load.then.rate_fps)} fps for {format_duration(load.then.duration_s)};"
+        f" throughput {format_count(goal.throughput_fps)} fps, {source}; {profile.frames}, {profile.protocol},"
+        f" {profile.hosts} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
+        DEFINITION,
+    ]
+    for direction in profile.directions:
+        lines += _direction_lines(result, direction)
+    lines += [*profile.sent_lines, *dut_lines(profile)]
+    if result.outcome == "tester_limit":
+        reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
+        lines.append(f"The tester itself did not keep this load, which says nothing of the DUT: {reasons}.")
+    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in result.trials)} {verdict}" for verdict in Verdict)
+    tester = str(WorstTesterFigures.of(result.trials)) if result.valid else "no valid trial, so no figures"
+    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
+    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
+
+
+def _direction_lines(result: Recovery, direction: Direction) -> list[str]:
+    said = (
+        (result.lossless(direction), "lost nothing at all, so there was nothing to recover from: is the throughput right?"),
+        (result.still_losing(direction), "lost frames up to the end, so the time is a lower bound: repeat with a longer --observe"),
+        (result.doubtful(direction), "lost no more after the fall than the tester's own lapses may explain"),
+    )
+    return [f"{direction}: {count} of {len(result.valid)} repetitions {what}." for count, what in said if count]
+
+
+def _time(value_s: float) -> str:
+    return "0 s" if value_s == 0 else format_duration(value_s)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 7: the load of a trial: even, in bursts, or one after another. Rates are per direction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evenhand.trial.result import TrialResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """Frames at the load's rate, then silence, again and again."""
+
+    frames: int
+    """Of one burst, per direction."""
+    interval_s: float
+    """From the begin of one burst to that of the next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadChange:
+    """A second load, which follows the first without a pause."""
+
+    rate_fps: float
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What one trial offers."""
+
+    rate_fps: float
+    """Intended; within a burst, if there are bursts; before the load changes, if it does."""
+    duration_s: float
+    """Of the sending phase; before the load changes, if it does."""
+    burst: Burst | None = None
+    then: LoadChange | None = None
+    residual_s: float = 0.0
+    """The residual wait is at least so long, whatever the waits say."""
+
+    @classmethod
+    def single_burst(cls, frames: int, rate_fps: float) -> Load:
+        """One burst after idle (R9004-03). The residual wait is no shorter than the burst: a buffer may take as long to empty."""
+        lasts_s = frames / rate_fps
+        return cls(rate_fps=rate_fps, duration_s=lasts_s, burst=Burst(frames=frames, interval_s=lasts_s), residual_s=lasts_s)
+
+    @classmethod
+    def bursts(cls, frames: int, rate_fps: float, interval_s: float, duration_s: float) -> Load:
+        """As many bursts as fit into the duration, one at least (R2544-17)."""
+        count = max(1, round(duration_s / interval_s))
+        return cls(rate_fps=rate_fps, duration_s=count * interval_s, burst=Burst(frames=frames, interval_s=interval_s))
+
+    @property
+    def sending_s(self) -> float:
+        return self.duration_s + (self.then.duration_s if self.then is not None else 0.0)
+
+    def to_contract(self) -> dict[str, Any]:
+        """The load's part of a `trial` request."""
+        document: dict[str, Any] = {"rate_fps": self.rate_fps, "duration_s": self.duration_s}
+        if self.burst is not None:
+            document["burst"] = {"frames": self.burst.frames, "interval_s": self.burst.interval_s}
+        if self.then is not None:
+            document["then"] = {"rate_fps": self.then.rate_fps, "duration_s": self.then.duration_s}
+        return document
+
+    @classmethod
+    def from_contract(cls, request: Mapping[str, Any]) -> Load:
+        """Of a `trial` request."""
+        burst, then = request.get("burst"), request.get("then")
+        return cls(
+            rate_fps=request["rate_fps"], duration_s=request["duration_s"],
+            burst=None if burst is None else Burst(frames=burst["frames"], interval_s=burst["interval_s"]),
+            then=None if then is None else LoadChange(rate_fps=then["rate_fps"], duration_s=then["duration_s"]),
+        )  # fmt: skip
+
+
+class LoadMeasurer(Protocol):
+    """Performs one trial of any load. A `Measurer` knows even ones only."""
+
+    def offer(self, load: Load) -> TrialResult:
+        """One trial; its verdict may be INVALID.
+
+        Raises:
+            EvenhandError: There could be no trial at all.
+        """
+        ...

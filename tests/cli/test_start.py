@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand throughput` without a maximum: the tester finds its own ceiling first, once (MLR-14)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.host.known_ceilings import ceilings_file
+from evenhand.series import read_run
+from tests.cli.running import TESTBED, Ended
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+QUICK = ("--duration", "1s", "--final-duration", "2s", "--waits", "short")
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def kinds(run: Path) -> list[tuple[str, int]]:
+    return [(search.kind, len(search.trials)) for search in read_run(run).searches]
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_a_search_begins_at_the_testers_own_ceiling(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str) -> None:
+    """MLR-14: a load above it is beyond this tester, so the result is a lower bound. The next search knows."""
+    engine_playing("simulated-640000-400000")
+    first, second = tmp_path / "first.evenhand", tmp_path / "second.evenhand"
+    document = evenhand("throughput", testbed, "--plan", plan, *QUICK, "--json", "--run", first).json
+    ceiling = document["ceiling"]
+    assert 0.95 * 400_000 <= ceiling["rate_fps_per_direction"] <= 400_000 < ceiling["above_fps_per_direction"]
+    assert ceiling["is_new"]
+    assert document["goal"]["max_fps"] == document["throughput_fps_per_direction"] == ceiling["rate_fps_per_direction"]
+    assert document["outcome"] == "at_or_above_maximum"
+    assert document["verdicts"]["INVALID"] == 0
+    assert [kind for kind, _ in kinds(first)] == ["ceiling", "throughput"]
+    ended = evenhand("throughput", testbed, "--plan", plan, *QUICK, "--run", second)
+    assert [kind for kind, _ in kinds(second)] == ["throughput"]
+    assert "The search began at the tester's own ceiling of" in ended.out
+    assert f"found on {ceiling['found_at'][:10]}" in ended.out
+
+
+def test_nothing_is_tried_above_a_load_at_which_the_dut_loses_frames(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
+    """Such a search ends below it, whatever the tester could do above; so its ceiling stays unknown."""
+    engine_playing("simulated-640000")
+    document = evenhand("throughput", testbed, *QUICK, "--json", "--run", tmp_path / "a.evenhand").json
+    assert document["goal"]["max_fps"] == 1_000_000
+    assert document["outcome"] == "found"
+    assert document["ceiling"] is None
+    assert not ceilings_file().exists()
+
+
+def test_a_tester_that_keeps_the_line_rate_begins_there(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    """MLR-13: then nothing limits the search, and nothing is said."""
+    engine_playing("simulated-640000")
+    testbed.write_text(TESTBED.replace("[right]", 'line_rate = "1Gbps"\n[right]'))
+    document = evenhand("throughput", testbed, *QUICK, "--json", "--run", tmp_path / "a.evenhand").json
+    assert document["goal"]["max_fps"] == 1_488_095
+    assert document["ceiling"] is None
+    assert kinds(tmp_path / "a.evenhand")[0] == ("ceiling", 1)
+
+
+def test_a_maximum_above_a_known_ceiling_is_used_and_told(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """MLR-14: never above it without saying so."""
+    engine_playing("simulated-640000-400000")
+    evenhand("throughput", testbed, *QUICK, "--no-run")
+    ended = evenhand("throughput", testbed, *QUICK, "--no-run", "--maximum-rate", "600kfps")
+    assert "The search began at 600,000 fps per direction, above the tester's own ceiling of" in " ".join(ended.out.split())
+    below = evenhand("throughput", testbed, *QUICK, "--no-run", "--maximum-rate", "300kfps")
+    assert "own ceiling" not in below.out
+
+
+@pytest.mark.parametrize("options", [("--frame-size", "128"), ("--one-way",), ("--hosts", "7")], ids=" ".join)
+def test_another_kind_of_traffic_has_another_ceiling(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    engine_playing("simulated-640000-400000")
+    evenhand("throughput", testbed, *QUICK, "--no-run")
+    evenhand("throughput", testbed, *QUICK, *options, "--run", tmp_path / "a.evenhand")
+    assert kinds(tmp_path / "a.evenhand")[0][0] == "ceiling"
+    evenhand("throughput", testbed, *QUICK, "--run", tmp_path / "b.evenhand")
+    assert kinds(tmp_path / "b.evenhand")[0][0] == "throughput"
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", '{"version": 2, "ceilings": []}', '{"version": 1, "ceilings": [1, {}, {"key": {}, "rate_fps": "x"}]}', "[" * 100_000],
+    ids=["empty", "a list", "nothing", "another version", "no ceilings", "deep"],
+)
+def test_what_is_no_list_of_ceilings_is_written_anew(evenhand: Run, engine_playing: Play, testbed: Path, content: str) -> None:
+    engine_playing("simulated-640000-400000")
+    ceilings_file().parent.mkdir(parents=True)
+    ceilings_file().write_text(content)
+    ended = evenhand("throughput", testbed, *QUICK, "--no-run")
+    assert ended.code == 0, ended.err
+    assert len(json.loads(ceilings_file().read_text())["ceilings"]) == 1
+
+
+def test_a_folder_that_cannot_be_written_costs_time_only(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    engine_playing("simulated-640000-400000")
+    for number in (1, 2):
+        run = tmp_path / f"{number}.evenhand"
+        ended = evenhand("throughput", testbed, *QUICK, "--run", run)
+        assert ended.code == 0, ended.err
+        assert kinds(run)[0][0] == "ceiling"
+
+
+def test_a_tester_that_keeps_no_load_says_so(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    engine_playing("simulated-640000-1")
+    ended = evenhand("throughput", testbed, *QUICK, "--no-run")
+    assert ended.code == 3
+    assert "keeps no load" in ended.err
+    assert "--maximum-rate" in ended.err
+
+
+def test_a_table_finds_it_once_for_each_size(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    engine_playing("simulated-640000-400000")
+    run = tmp_path / "a.evenhand"
+    ended = evenhand("throughput", testbed, *QUICK, "--frame-size", "64,128", "--repetitions", "2", "--run", run)
+    assert [kind for kind, _ in kinds(run)] == ["ceiling", "throughput", "throughput"] * 2
+    shown: list[Any] = [line for line in ended.out.splitlines() if "own ceiling" in line]
+    assert len(shown) == 2

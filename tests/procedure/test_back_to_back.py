@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Back-to-back frames on simulated devices, whose buffer is known: what is searched, what is reckoned, what is told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evenhand.errors import RequestError
+from evenhand.plan import make_plan
+from evenhand.procedure import BackToBack, BackToBackGoal, BackToBackTable, Profile
+from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.back_to_back import _why_skipped, search_burst, with_rate
+from evenhand.procedure.record import nowhere
+from evenhand.report import back_to_back_lines, back_to_back_table
+from evenhand.trial import SimulatedMeasurer
+from tests.report.test_throughput import shown
+
+LINE_FPS = 14_880_952
+SERVICE_FPS = 10_000_000.0
+BUFFER_FRAMES = 8_192
+LONGEST = math.floor(BUFFER_FRAMES / (1 - SERVICE_FPS / LINE_FPS))
+GOAL = BackToBackGoal(rate_fps=LINE_FPS, throughput_fps=SERVICE_FPS, repetitions=3)
+
+
+def profile_of(name: str = "gateway-v4", theoretical_fps: int | None = LINE_FPS) -> Profile:
+    return Profile(
+        plan=make_plan(name).single_pair(), frame_size=64, seed=1, directions=("forward", "reverse"), line_rate_bps=1e10,
+        theoretical_fps=theoretical_fps,
+    )  # fmt: skip
+
+
+def measure(goal: BackToBackGoal = GOAL, profile: Profile | None = None, **device: Any) -> BackToBack:
+    measurer = SimulatedMeasurer(**{"limit_fps": SERVICE_FPS, "buffer_frames": BUFFER_FRAMES, **device})
+    attempts = Attempts(
+        measurer=measurer, on_event=lambda event: None, record=nowhere(), purpose="burst", overhead_s=0.0,
+        invalid_retries=goal.invalid_retries, patience=goal.patience,
+    )  # fmt: skip
+    found: list[Any] = []
+    for number in range(goal.repetitions):
+        known = found[-1].frames if found else None
+        found.append(search_burst(attempts, goal, known=known, later=goal.repetitions - number - 1))
+        if found[-1].frames is None:
+            break
+    return BackToBack(profile=profile or profile_of(), goal=goal, throughput=None, skipped=None, repetitions=tuple(found))
+
+
+def test_the_longest_burst_is_found_to_the_frame() -> None:
+    """R9004-04, R9004-05: each trial is one burst of whole frames at minimum gap; both bounds are proven in each repetition."""
+    found = measure()
+    assert found.values == (LONGEST,) * 3
+    assert all(search.bracket.upper == LONGEST + 1 for search in found.repetitions)
+    first = found.repetitions[0].trials[0]
+    assert first.directions["forward"].intended_frames == 2 * LINE_FPS
+    assert first.raw["burst"]["rate_fps"] == LINE_FPS
+    assert [len(search.trials) for search in found.repetitions[1:]] == [2, 2]
+
+
+def test_the_buffer_time_is_that_of_rfc_9004() -> None:
+    """R9004-08, R9004-09: its own example; and at the throughput nothing is left."""
+    found = measure()
+    assert found.implied_buffer_s == pytest.approx(LONGEST / LINE_FPS)
+    assert found.corrected_buffer_s == pytest.approx(BUFFER_FRAMES / LINE_FPS, rel=1e-3)
+    at_service = replace(found, goal=replace(GOAL, actual_fps=SERVICE_FPS))
+    assert at_service.actual_buffer_s == pytest.approx(BUFFER_FRAMES / SERVICE_FPS, rel=1e-3)
+    example = replace(found.repetitions[0], bracket=replace(found.repetitions[0].bracket, lower=26_000))
+    rfc = replace(found, repetitions=(example,), goal=replace(GOAL, throughput_fps=float(LINE_FPS)))
+    assert rfc.implied_buffer_s == pytest.approx(0.001747, abs=1e-6)
+    assert rfc.corrected_buffer_s == 0
+
+
+def test_average_and_spread_are_over_the_repetitions() -> None:
+    """R9004-06, R9004-07, R9004-11: every value, average, minimum, maximum, standard deviation."""
+    found = measure()
+    searches = [
+        replace(search, bracket=replace(search.bracket, lower=frames))
+        for search, frames in zip(found.repetitions, (10, 20, 60), strict=True)
+    ]
+    spread = replace(found, repetitions=tuple(searches))
+    assert (spread.values, spread.average_frames) == ((10, 20, 60), 30)
+    assert spread.standard_deviation_frames == pytest.approx(math.sqrt(700))
+    table = shown(back_to_back_table(BackToBackTable(rows=(spread,))))
+    for word in ("30", "10", "60", "26.5", "3 of 3", "10,000,000 fps"):
+        assert word in table
+    document = spread.to_document()
+    assert document["values"] == [10, 20, 60]
+    assert (document["minimum_frames"], document["maximum_frames"]) == (10, 60)
+    text = "\n".join(back_to_back_lines(BackToBackTable(rows=(found,))))
+    assert "Binary search over the burst to 1 frame, bursts of up to 2 s; 3 repetitions" in text
+    assert "29,761,904 frames at most" in text
+    assert "theoretical limit 14,880,952 fps per direction (10 Gbps)" in text
+
+
+def test_a_result_near_the_limit_is_flagged() -> None:
+    """R9004-04: the search's limit is no buffer."""
+    goal = replace(GOAL, max_burst_s=LONGEST / LINE_FPS / 0.96)
+    near, far = measure(goal), measure()
+    assert near.is_near_maximum
+    assert not far.is_near_maximum
+    beyond = measure(replace(GOAL, max_burst_s=0.9 * LONGEST / LINE_FPS))
+    assert {search.outcome for search in beyond.repetitions} == {"at_maximum"}
+    table = BackToBackTable(rows=(beyond,))
+    assert ">= " in shown(back_to_back_table(table))
+    assert "repeat with a longer --max-burst" in "\n".join(back_to_back_lines(table))
+
+
+def test_sizes_at_the_line_rate_are_skipped_with_a_note() -> None:
+    """R9004-02."""
+    assert "RFC 9004, 6.1" in str(_why_skipped(None, float(LINE_FPS), GOAL))
+    assert "no throughput" in str(_why_skipped(None, None, GOAL))
+    assert _why_skipped(None, SERVICE_FPS, GOAL) is None
+    skipped = replace(measure(), skipped=_why_skipped(None, float(LINE_FPS), GOAL), repetitions=())
+    assert skipped.outcome == "skipped"
+    table = BackToBackTable(rows=(skipped,))
+    assert "skipped" in shown(back_to_back_table(table))
+    assert "RFC 9004, 6.1" in "\n".join(back_to_back_lines(table))
+    assert table.to_document()["rows"][0]["corrected_buffer_time_s"] is None
+
+
+def test_what_departs_from_the_rfc_is_told() -> None:
+    """R9004-01, R9004-03, R9004-06, R5180-17."""
+    slow = replace(GOAL, rate_fps=12e6)
+    found = replace(measure(slow, profile=profile_of("gateway-v6")), residual_s=0.3)
+    told = {deviation.requirement: deviation.text for deviation in found.deviations}
+    assert "is the user's and was not measured first" in told["R9004-01"]
+    assert "3 repetitions instead of 50" in told["R9004-06"]
+    assert "RFC 5180 leaves back-to-back out" in told["R5180-17"]
+    of_trial = [deviation.text for deviation in found.deviations if deviation.requirement == "R9004-03"]
+    assert of_trial == ["frames of a burst follow at 12,000,000 fps, not at minimum gap", "waited 300 ms after a burst instead of 2 s"]
+    measured = replace(measure(), goal=replace(GOAL, throughput_source="first.evenhand", repetitions=50))
+    assert {deviation.requirement for deviation in measured.deviations} == set()
+
+
+def test_invalid_bursts_are_sent_again_and_not_charged_to_the_dut() -> None:
+    """R2544-39."""
+    found = measure(invalid_trials=(1, 2, 5))
+    assert found.values == (LONGEST,) * 3
+    assert found.repetitions[0].attempts[:3] == (1, 2, 3)
+    ended = measure(tester_ceiling_fps=LINE_FPS / 2)
+    assert (ended.outcome, ended.values, ended.corrected_buffer_s) == ("tester_limit", (), None)
+    assert "says nothing of the DUT" in "\n".join(back_to_back_lines(BackToBackTable(rows=(ended,))))
+
+
+def test_a_lossy_burst_can_be_verified() -> None:
+    """R9004-05: binary search with loss verification (ETSI TST009, 12.3)."""
+    noise = {"noise_probability": 0.3, "seed": 3}
+    plain, verified = measure(**noise), measure(replace(GOAL, loss_verifications=5), **noise)
+    assert plain.values[0] < LONGEST
+    assert verified.values[0] == LONGEST
+    assert "sent again up to 5 times" in "\n".join(back_to_back_lines(BackToBackTable(rows=(verified,))))
+
+
+def test_a_device_that_passes_no_frame_has_no_burst() -> None:
+    found = measure(limit_fps=0.0, buffer_frames=0.0)
+    assert found.values == (0, 0, 0)
+    assert found.implied_buffer_s == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"max_burst_s": 30.1}, "--max-burst"),
+        ({"max_burst_s": 0.0}, "--max-burst"),
+        ({"max_burst_s": 1e-9}, "--max-burst"),
+        ({"rate_fps": 0.0}, "--rate"),
+        ({"step_frames": 0}, "--step"),
+        ({"repetitions": 0}, "--repetitions"),
+        ({"loss_verifications": -1}, "--loss-verification"),
+        ({"throughput_fps": 0.0}, "--throughput"),
+        ({"actual_fps": 0.0}, "--actual-rate"),
+        ({"patience": -1}, "--invalid-retries, --patience"),
+    ],
+)
+def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:
+    """R9004-04: 30 s is the longest burst."""
+    with pytest.raises(RequestError) as refused:
+        replace(GOAL, **changes)
+    assert refused.value.where == where
+
+
+def test_the_rate_is_that_of_the_line_and_never_above() -> None:
+    """R9004-03."""
+    assert with_rate(BackToBackGoal(), profile_of()).rate_fps == LINE_FPS
+    with pytest.raises(RequestError, match="above the maximum frame rate"):
+        with_rate(BackToBackGoal(rate_fps=15e6), profile_of())
+    with pytest.raises(RequestError, match="line rate"):
+        with_rate(BackToBackGoal(), profile_of(theoretical_fps=None))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""System recovery on simulated devices that go on losing frames for a known time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evenhand.errors import RequestError
+from evenhand.plan import make_plan
+from evenhand.procedure import Profile, Recovery, RecoveryGoal
+from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.record import nowhere
+from evenhand.procedure.recovery import check_throughput, repeat_overload
+from evenhand.report import recovery_lines, recovery_table
+from evenhand.trial import SimulatedMeasurer
+from tests.report.test_throughput import shown
+
+THROUGHPUT_FPS = 100_000.0
+GOAL = RecoveryGoal(throughput_fps=THROUGHPUT_FPS, throughput_source="before.evenhand", repetitions=3)
+
+
+def profile_of(theoretical_fps: int | None = 1_488_095) -> Profile:
+    return Profile(
+        plan=make_plan("gateway-v6").single_pair(),
+        frame_size=84,
+        seed=1,
+        directions=("forward", "reverse"),
+        theoretical_fps=theoretical_fps,
+    )
+
+
+def measure(goal: RecoveryGoal = GOAL, profile: Profile | None = None, **device: Any) -> Recovery:
+    profile = profile or profile_of()
+    load = check_throughput(goal, profile)
+    attempts = Attempts(
+        measurer=SimulatedMeasurer(**{"limit_fps": THROUGHPUT_FPS, **device}), on_event=lambda event: None, record=nowhere(),
+        purpose="recovery", overhead_s=0.0, invalid_retries=goal.invalid_retries, patience=goal.patience,
+    )  # fmt: skip
+    return Recovery(profile=profile, goal=goal, load=load, repetitions=repeat_overload(attempts, goal, load))
+
+
+def test_the_overload_and_what_follows_are_those_of_the_rfc() -> None:
+    """R2544-29: 110 % of the throughput for 60 s, then half of it; never above the line rate."""
+    found = measure()
+    assert (found.load.rate_fps, found.load.duration_s) == (pytest.approx(110_000), 60)
+    assert found.load.then is not None
+    assert found.load.then.rate_fps == pytest.approx(55_000)
+    assert found.trials[0].directions["forward"].intended_frames == 60 * 165_000
+    at_line = measure(profile=profile_of(theoretical_fps=104_000))
+    assert at_line.load.rate_fps == 104_000
+    with pytest.raises(RequestError, match="above the maximum frame rate"):
+        check_throughput(GOAL, profile_of(theoretical_fps=99_999))
+
+
+@pytest.mark.parametrize("recovery_s", [0.0, 0.25, 12.5])
+def test_recovery_is_from_the_fall_of_the_load_to_the_last_lost_frame(recovery_s: float) -> None:
+    """R2544-29: B - A, and not the other way round."""
+    found = measure(recovery_s=recovery_s)
+    for direction in found.profile.directions:
+        assert found.values(direction) == pytest.approx((recovery_s,) * 3, abs=1 / 55_000)
+        assert found.average_s(direction) == pytest.approx(recovery_s, abs=1 / 55_000)
+        assert (found.still_losing(direction), found.lossless(direction)) == (0, 0)
+    assert found.outcome == "measured"
+    assert found.deviations == []
+    table = shown(recovery_table(found))
+    assert {0.0: "0 s", 0.25: "250 ms", 12.5: "12.5 s"}[recovery_s] in table
+    assert found.to_document()["figures"]["forward"]["values"] == list(found.values("forward"))
+
+
+def test_what_lost_up_to_the_end_has_not_recovered() -> None:
+    """R2544-29: a lower bound is named as one."""
+    found = measure(recovery_s=1000.0)
+    assert found.still_losing("forward") == 3
+    assert ">= 60 s" in shown(recovery_table(found))
+    assert "repeat with a longer --observe" in "\n".join(recovery_lines(found))
+
+
+def test_an_overload_that_loses_nothing_is_named() -> None:
+    found = measure(limit_fps=2 * THROUGHPUT_FPS)
+    assert (found.lossless("reverse"), found.values("reverse")) == (3, (0, 0, 0))
+    assert "nothing to recover from" in "\n".join(recovery_lines(found))
+
+
+def test_what_departs_from_the_rfc_is_told() -> None:
+    """R2544-29."""
+    short = replace(GOAL, throughput_source=None, duration_s=2.0)
+    texts = [deviation.text for deviation in measure(short, profile=profile_of(None)).deviations if deviation.requirement == "R2544-29"]
+    assert texts == [
+        "the throughput of 100,000 fps per direction is the user's and was not measured",
+        "the ports know no line rate, so the overload is 110 % of the throughput whatever the line takes",
+        "the overload lasted 2 s instead of 60 s",
+    ]
+
+
+def test_invalid_trials_are_repeated_and_a_tester_that_cannot_ends_it() -> None:
+    """R2544-39."""
+    found = measure(recovery_s=0.25, invalid_trials=(2, 3))
+    assert [len(repetition) for repetition in found.repetitions] == [1, 3, 1]
+    ended = measure(tester_ceiling_fps=50_000)
+    assert (ended.outcome, ended.values("forward"), ended.average_s("forward")) == ("tester_limit", (), None)
+    assert "says nothing of the DUT" in "\n".join(recovery_lines(ended))
+    assert "-" in shown(recovery_table(ended))
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"throughput_fps": 0.0}, "--throughput"),
+        ({"duration_s": 0.0}, "--duration"),
+        ({"observe_s": 0.0}, "--observe"),
+        ({"repetitions": 0}, "--repetitions"),
+        ({"patience": -1}, "--invalid-retries, --patience"),
+    ],
+)
+def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        replace(GOAL, **changes)
+    assert refused.value.where == where

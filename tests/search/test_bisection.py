@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The largest number that passes: exact for every limit, whatever was known before, and proven on both sides."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.search import Bracket, find_largest
+
+
+@given(limit=st.integers(0, 5000), maximum=st.integers(1, 5000), step=st.integers(1, 200), known=st.none() | st.integers(0, 6000))
+def test_the_limit_lies_in_the_bracket_and_both_bounds_were_tried(limit: int, maximum: int, step: int, known: int | None) -> None:
+    """R9004-05: what was known saves trials, and proves nothing."""
+    tried: dict[int, bool] = {}
+
+    def passes(number: int) -> bool:
+        assert number not in tried
+        assert 1 <= number <= maximum
+        tried[number] = number <= limit
+        return tried[number]
+
+    found = find_largest(passes, maximum=maximum, step=step, known=known)
+    assert found.is_complete
+    if limit >= maximum:
+        assert found == Bracket(lower=maximum, upper=None)
+        assert tried[maximum]
+        return
+    assert found.upper is not None
+    assert found.lower <= limit < found.upper
+    assert found.upper - found.lower <= step
+    assert not tried[found.upper]
+    assert found.lower == 0 or tried[found.lower]
+
+
+def test_what_is_known_saves_trials() -> None:
+    """R9004-06: fifty searches for the same limit."""
+    plain: list[int] = []
+    find_largest(lambda number: plain.append(number) or number <= 640, maximum=29_761_904)
+    near: list[int] = []
+    find_largest(lambda number: near.append(number) or number <= 640, maximum=29_761_904, known=640)
+    assert near == [640, 641]
+    assert plain[0] == 29_761_904
+    assert len(plain) == 26
+
+
+def test_a_number_that_cannot_be_decided_ends_the_search() -> None:
+    """R2544-39: it is no bound."""
+    found = find_largest(lambda number: None if number == 250 else number <= 600, maximum=1000)
+    assert found == Bracket(lower=0, upper=500) or found.is_complete
+    found = find_largest(lambda number: None if number == 750 else number <= 600, maximum=1000)
+    assert (found.lower, found.upper, found.is_complete) == (500, 1000, False)

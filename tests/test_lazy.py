@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What takes long to load is loaded when it is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from evenhand.lazy import lazy
+
+
+def test_a_command_loads_no_package_that_it_does_not_use() -> None:
+    """Half of the time that a command took to start went into these."""
+    slow = ("numpy.linalg", "pyroute2.iproute", "MLRsearch.config")
+    program = f"import sys, evenhand.cli.main; print([name for name in {slow} if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_a_module_is_what_it_would_be_without_delay() -> None:
+    program = "from evenhand.lazy import lazy; m = lazy('wave'); import wave; print(m is wave, wave.open is m.open)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split() == ["True", "True"]
+
+
+def test_a_module_that_is_missing_is_missed_at_once() -> None:
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        lazy("no_such_module")
