@@ -116,7 +116,8 @@ struct MixRig {
     }
 
     void run() {
-        run::Sender<MemoryPort, frame::MixSource> sender{left, 0, source_of(first, mixed, {}), {start, second, rate_fps}, frames, {.overdue_after = 100 * us}, start + second};
+        run::Sender<MemoryPort, frame::MixSource> sender{
+            left, 0, source_of(first, mixed, {}), pace::EvenSchedule{start, second, rate_fps}, frames, {.overdue_after = 100 * us}, start + second};
         for (; clock.time < start + (frames + 100) * us; clock.time += us) {
             sender.turn(clock.now());
             receiver.turn<run::FrameKinds::mixed>(clock.now(), clock);
