@@ -7,7 +7,7 @@ from collections import Counter
 
 from rich.table import Table
 
-from evenhand.plan import FrameSize, Imix, describe_size
+from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
 from evenhand.procedure import FrameLoss, Interval, LossTable, Row, Statistics, Throughput, ThroughputTable
 from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, verification_lines
 from evenhand.search import MlrGoals, Outcome, ThroughputGoal
@@ -75,7 +75,8 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
         if isinstance(goal, MlrGoals):
             lines.append("Each value is that of the strictest goal; --json and the run file have those of all goals.")
         lines += [f"{row.frame_size} octets: {line}" for row in table.rows for line in _ceiling_lines(row.repetitions[0])]
-    lines += [*profile.sent_lines, *dut_lines(profile)]
+    sent = [line for row in rows for line in mix_lines(row.repetitions[0].profile.plan, row.frame_size)]
+    lines += [*dict.fromkeys([*profile.sent_lines, *sent]), *dut_lines(profile)]
     trials = [trial for result in results for trial in _trials(result)]
     counts = ", ".join(f"{sum(trial is verdict for trial in trials)} {verdict}" for verdict in Verdict)
     lines.append(f"Trials: {len(trials)} ({counts}).")
