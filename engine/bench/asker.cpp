@@ -35,12 +35,12 @@ class QuestionSource {
    public:
     explicit QuestionSource(plan::IpVersion version) : hosts_{hosts_of(version)}, self_{.mac = own_mac, .ip = dut_of(version)}, version_{version} {}
 
-    [[nodiscard]] std::size_t frame_octets() const noexcept { return version_ == plan::IpVersion::v4 ? neighbor::arp_octets : neighbor::solicitation_octets; }
+    [[nodiscard]] std::size_t frame_octets(std::size_t /*ahead*/) const noexcept { return version_ == plan::IpVersion::v4 ? neighbor::arp_octets : neighbor::solicitation_octets; }
 
     void write_next(std::span<std::byte* const> frames, Ticks /*now*/) noexcept {
         for (std::byte* const frame : frames) {
             const auto target = hosts_.address(next_);
-            const std::span room{frame, frame_octets()};
+            const std::span room{frame, frame_octets(0)};
             (void)(version_ == plan::IpVersion::v4 ? neighbor::write_arp_request(room, self_, target) : neighbor::write_neighbor_solicitation(room, self_, target));
             next_ = (next_ + 1) % hosts_.size();
         }

@@ -120,7 +120,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
         measure(buffers, [&](std::uint64_t /*i*/) {
             std::array<DpdkPort::Frame*, run::burst_size> burst;
             const unsigned n = port.reserve(0, burst.data(), run::burst_size);
-            for (unsigned i = 0; i < n; ++i) DpdkPort::set_length(burst[i], source.frame_octets());
+            for (unsigned i = 0; i < n; ++i) DpdkPort::set_length(burst[i], source.frame_octets(i));
             port.send(0, burst.data(), n);
         });
         measure(whole, [&](std::uint64_t /*i*/) { sender.turn(TickClock::now()); });

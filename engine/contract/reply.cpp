@@ -7,6 +7,7 @@
 
 #include "contract/reader.hpp"
 #include "frame/host_mac_source.hpp"
+#include "frame/mix_source.hpp"
 #include "frame/source.hpp"
 #include "frame/vlan.hpp"
 
@@ -117,6 +118,17 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
                  {"latency", latency(d.latency, trial.ticks_per_second)},
                  {"lost_by_tenth", d.lost_by_tenth},
                  {"first_lost", d.first_lost}};
+    if (!d.classes.empty()) {
+        Ordered classes = Ordered::array();
+        for (const auto& c : d.classes) {
+            classes.push_back({{"ip_version", static_cast<int>(c.version)},
+                               {"frame_size", c.frame_size},
+                               {"offered_frames", c.offered_frames},
+                               {"received_frames", c.received_frames},
+                               {"lost_frames", c.lost_frames()}});
+        }
+        json["classes"] = classes;
+    }
     if (trial.then) json["last_lost"] = d.last_lost ? Ordered{{"sequence", d.last_lost->sequence}, {"due_s", d.last_lost->due_s}} : Ordered(nullptr);
     if (d.delays) json["delays"] = delays(*d.delays, d.latency, trial.ticks_per_second);
     return json;
@@ -243,6 +255,45 @@ Ordered preview(const FramesRequest& r) {
     return frames;
 }
 
+/// The same for frames of several classes.
+Ordered preview_mix(const FramesRequest& r) {
+    const auto& mix = r.mix->mix;
+    const auto side = plan::sending_side(r.direction);
+    const auto host_macs = r.host_macs == run::HostMacMode::pseudorandom ? std::optional{plan::HostMacs{r.seed, side}} : std::nullopt;
+    std::vector<frame::MixSource> sources;
+    for (unsigned stream = 0; stream < r.streams; ++stream) {
+        // Whose frames go on from `first`.
+        const std::uint64_t first = r.first + (stream + r.streams - r.first % r.streams) % r.streams;
+        sources.emplace_back(frame::make_mix_parts(r.plan, *r.mix, r.seed, {.direction = r.direction, .stream = static_cast<std::uint8_t>(stream), .trial = r.trial},
+                                                   {.first = first, .stride = r.streams},
+                                                   {.source_mac = r.source_mac, .dut_macs = {r.destination_mac, r.destination_mac}, .hosts = host_macs}));
+    }
+    std::vector<std::byte> buffer(mix.largest_frame_size() - frame::fcs_octets);
+    frame::write_pattern(frame::pattern_of(r.plan.version, mix.has_two_plans()), buffer);
+    Ordered frames = Ordered::array();
+    for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
+        auto& source = sources[k % r.streams];
+        const auto octets = std::span{buffer}.first(source.frame_octets(0));
+        std::byte* const at = buffer.data();
+        source.write_next({&at, 1}, 0);
+        const auto& plan = r.mix->plan(r.plan, mix.classes()[mix.class_of(k)].plan);
+        const auto flow = plan::FlowDraw{plan, r.direction, r.seed}.draw(k);
+        frames.push_back({{"sequence", k},
+                          {"stream", k % r.streams},
+                          {"source", plan::to_string(plan.side(side).hosts.address(flow.source))},
+                          {"destination", plan::to_string(plan.side(plan::receiving_side(r.direction)).hosts.address(flow.destination))},
+                          {"source_port", flow.source_port},
+                          {"destination_port", flow.destination_port},
+                          {"octets", hexadecimal(octets)}});
+    }
+    return frames;
+}
+
+Ordered preview_any(const FramesRequest& r) {
+    if (r.mix) return preview_mix(r);
+    return r.plan.version == plan::IpVersion::v4 ? preview<plan::IpVersion::v4>(r) : preview<plan::IpVersion::v6>(r);
+}
+
 }  // namespace
 
 std::string write_fault(std::optional<std::int64_t> id, const Fault& fault) {
@@ -262,11 +313,7 @@ std::string write_about(std::int64_t id, const About& about) {
                     {"build_type", about.build_type}});
 }
 
-std::string write_frames(std::int64_t id, const FramesRequest& request) {
-    return line_of({{"id", id},
-                    {"response", "frames"},
-                    {"frames", request.plan.version == plan::IpVersion::v4 ? preview<plan::IpVersion::v4>(request) : preview<plan::IpVersion::v6>(request)}});
-}
+std::string write_frames(std::int64_t id, const FramesRequest& request) { return line_of({{"id", id}, {"response", "frames"}, {"frames", preview_any(request)}}); }
 
 std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second, std::uint16_t session) {
     const auto port = [](const OpenedPort& p) -> Ordered {
@@ -402,6 +449,7 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
                  {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
                  {"host", host_record(r.host)},
                  {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm", r.clock_error_ppm}, {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)}}}};
+    if (r.mix) json["mix"] = {{"period_frames", r.mix->period_frames}, {"mean_frame_size", r.mix->mean_frame_size}};
     if (r.burst) json["burst"] = {{"frames", r.burst->frames}, {"interval_s", r.burst->interval_s}, {"rate_fps", r.burst->rate_fps}};
     if (r.then) json["then"] = {{"before_fps", r.then->before_fps}, {"rate_fps", r.then->rate_fps}, {"duration_s", r.then->duration_s}};
     if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;

@@ -104,6 +104,29 @@ std::vector<std::uint16_t> read_vlans(ObjectReader& r) {
     return vlans;
 }
 
+/// Of a request with this plan.
+std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPlan& plan) {
+    if (!r.has("mix")) return std::nullopt;
+    auto mix = r.object("mix");
+    std::optional<plan::AddressPlan> other_plan;
+    if (mix.has("other_plan")) other_plan = read_plan(mix.object("other_plan"));
+    std::vector<frame::FrameClass> classes;
+    const Json& list = mix.array("classes");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        ObjectReader entry{list[i], fmt::format("{}[{}]", mix.where("classes"), i)};
+        frame::FrameClass c{.plan = 0, .frame_size = read_frame_size(entry)};
+        if (entry.has("plan")) c.plan = entry.whole("plan", 0, 1);
+        entry.finish();
+        classes.push_back(c);
+    }
+    std::vector<std::uint8_t> cycle;
+    for (const auto number : read_wholes(mix, "cycle", 0, frame::FrameMix::most_classes - 1)) cycle.push_back(static_cast<std::uint8_t>(number));
+    mix.finish();
+    frame::MixedPlans mixed{.mix = {std::move(classes), std::move(cycle)}, .other_plan = std::move(other_plan)};
+    frame::check_mix(plan, mixed);
+    return mixed;
+}
+
 run::PortRequest read_port(ObjectReader r) {
     run::PortRequest port;
     port.device = r.text("device");
@@ -195,6 +218,7 @@ run::OpenRequest read_open(ObjectReader& r) {
     if (open.workers.empty()) r.refuse("workers", "there is no worker", "Give at least one, such as {\"cpu\":1,\"senders\":[...],\"receivers\":[...]}.");
     open.plan = read_plan(r.object("plan"));
     open.frame_size = read_frame_size(r);
+    open.mix = read_mix(r, open.plan);
     open.seed = r.whole("seed", 0, any_whole);
     open.host_macs = read_host_macs(r, open.plan);
     if (r.has("session")) open.session = static_cast<std::uint16_t>(r.whole("session", 0, most_sessions - 1));
@@ -313,6 +337,8 @@ FramesRequest read_frames(ObjectReader& r) {
     frames.plan = read_plan(r.object("plan"));
     frames.frame_size = read_frame_size(r);
     frames.vlans = read_vlans(r);
+    frames.mix = read_mix(r, frames.plan);
+    if (frames.mix && !frames.vlans.empty()) r.refuse("mix", "frames of several classes with VLAN tags", "Leave one of them out.");
     frames.seed = r.whole("seed", 0, any_whole);
     frames.direction = r.choice("direction", directions);
     frames.count = r.whole("count", 1, most_frames);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "frame/mix.hpp"
 #include "proof/proof.hpp"
 #include "run/request.hpp"
 
@@ -24,7 +25,8 @@ struct ResolveRequest {
 struct FramesRequest {
     plan::AddressPlan plan;
     std::size_t frame_size = 64;
-    std::vector<std::uint16_t> vlans;  // of the side that sends
+    std::vector<std::uint16_t> vlans;      // of the side that sends
+    std::optional<frame::MixedPlans> mix;  // instead of frame_size
     std::uint64_t seed = 0;
     plan::Direction direction = plan::Direction::forward;
     std::uint64_t first = 0;

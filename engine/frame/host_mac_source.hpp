@@ -21,7 +21,7 @@ class HostMacSource {
     /// `hosts` and `macs` are those of the sending side.
     HostMacSource(const Source& source, const plan::HostSet& hosts, const plan::HostMacs& macs) noexcept : source_{source}, hosts_{hosts}, macs_{macs} {}
 
-    [[nodiscard]] std::size_t frame_octets() const noexcept { return source_.frame_octets(); }
+    [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept { return source_.frame_octets(ahead); }
 
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
         source_.write_next(frames, now_ticks);

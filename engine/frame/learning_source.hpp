@@ -23,7 +23,7 @@ class LearningSource {
     /// Of a learning frame of this IP version, without FCS.
     [[nodiscard]] static std::size_t octets_of(IpVersion version) noexcept;
 
-    [[nodiscard]] std::size_t frame_octets() const noexcept { return octets_of(version_); }
+    [[nodiscard]] std::size_t frame_octets(std::size_t /*ahead*/) const noexcept { return octets_of(version_); }
 
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept;
 

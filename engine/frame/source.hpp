@@ -32,9 +32,10 @@ class TestFrameSource {
     TestFrameSource(const FrameTemplate& frame_template, const plan::FlowDraw& draw, StreamShare share) noexcept
         : shape_{frame_template, V}, write_{fastest_frame_writer(V, frame_template.has_network_octets)}, draw_{draw}, share_{share} {}
 
-    [[nodiscard]] std::size_t frame_octets() const noexcept { return shape_.frame_template.octets; }
+    /// Of any frame; see the concept FrameSource.
+    [[nodiscard]] std::size_t frame_octets(std::size_t /*ahead*/) const noexcept { return shape_.frame_template.octets; }
 
-    /// Write the next frame at each of `frames`, frame_octets() long; `now_ticks` goes into their tags.
+    /// Write the next frame at each of `frames`; `now_ticks` goes into their tags.
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
         while (!frames.empty()) {
             const std::size_t at = next_ % plan::FlowBlock::size;

@@ -76,7 +76,7 @@ class TaggedSource {
    public:
     TaggedSource(const Source& source, const VlanTags& tags) noexcept : source_{source}, tags_{tags} {}
 
-    [[nodiscard]] std::size_t frame_octets() const noexcept { return source_.frame_octets() + tags_.octets(); }
+    [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept { return source_.frame_octets(ahead) + tags_.octets(); }
 
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
         constexpr std::size_t most = 32;

@@ -18,8 +18,11 @@ Responder::Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts
 
 std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) noexcept {
     const std::span<const std::byte> came = frame.first(octets);
-    if (const auto party = read_announcement(came); party && party->ip == dut_ && !has_fixed_dut_mac_) set_dut_mac(party->mac);
+    const auto party = read_announcement(came);
     const auto question = read_question(came);
+    const auto version = question ? question->target.version : party ? party->ip.version : dut_.version;
+    if (other_ != nullptr && version != dut_.version) return other_->answer(frame, octets);
+    if (party && party->ip == dut_ && !has_fixed_dut_mac_) set_dut_mac(party->mac);
     if (!question) return 0;
     questions_.fetch_add(1, std::memory_order_relaxed);
     const auto owner = find_owner(question->target);

@@ -26,6 +26,9 @@ class Responder {
     /// Direct form. Hosts have the port's MAC, unless they have `host_macs`.
     Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts, const std::optional<plan::HostMacs>& host_macs, const plan::IpAddress& dut);
 
+    /// The same side's responder of the other IP version, which answer() asks about what is of that version. Before the workers start.
+    void set_other(Responder& other) noexcept { other_ = &other; }
+
     /// Answers a question about an own address in place, and takes note of the DUT's MAC wherever it is told. Allocates nothing.
     /// Returns the octets of the answer, 0 for none. `frame` is the whole buffer, `octets` the length of what came.
     [[nodiscard]] std::size_t answer(std::span<std::byte> frame, std::size_t octets) noexcept;
@@ -57,6 +60,7 @@ class Responder {
     std::optional<plan::IpAddress> gateway_;     // in gateway forms
     std::optional<plan::HostSet> hosts_;         // in direct forms
     std::optional<plan::HostMacs> host_macs_;
+    Responder* other_ = nullptr;             // of the other IP version, if the plan has both
     bool has_fixed_dut_mac_ = false;         // written before the workers start
     std::atomic<std::uint64_t> dut_mac_{0};  // written by the receiving worker, read by the session
     std::atomic<std::uint64_t> questions_{0};

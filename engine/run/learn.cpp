@@ -26,7 +26,8 @@ std::size_t index(Side side) { return static_cast<std::size_t>(side); }
 /// One round in both directions.
 class Round {
    public:
-    Round(Tester& tester, const LearnRequest& request, std::vector<HostsToReach>& directions) : directions_{directions} {
+    /// `plan`: its number; a mix of IP versions has two.
+    Round(Tester& tester, const LearnRequest& request, std::size_t plan, std::vector<HostsToReach>& directions) : plan_{plan}, directions_{directions} {
         const double rate = tester.ticks_per_second();
         std::size_t longest = 0;
         for (const auto& d : directions) longest = std::max(longest, d.pending().size());
@@ -68,14 +69,14 @@ class Round {
     }
 
    private:
-    static void add_senders(Tester& tester, const WorkerRequest& worker, const HostsToReach& hosts, const pace::EvenSchedule& whole, Ticks deadline,
-                            std::vector<LearningSender>& senders, std::vector<Direction>& directions) {
+    void add_senders(Tester& tester, const WorkerRequest& worker, const HostsToReach& hosts, const pace::EvenSchedule& whole, Ticks deadline, std::vector<LearningSender>& senders,
+                     std::vector<Direction>& directions) const {
         for (const auto& s : worker.senders) {
             if (plan::direction_sent_by(s.side) != hosts.direction()) continue;
             const unsigned streams = tester.streams(s.side);
             const frame::StreamShare share{.first = s.number, .stride = streams};
             const frame::TaggedSource source{
-                hosts.make_source(tester.request().plan, static_cast<std::uint8_t>(s.number), share, tester.source_mac(s.side, 0), tester.responder(s.side).dut_mac().value()),
+                hosts.make_source(tester.plan(plan_), static_cast<std::uint8_t>(s.number), share, tester.source_mac(s.side, 0), tester.responder(s.side, plan_).dut_mac().value()),
                 tester.tags(s.side)};
             const auto schedule = whole.stream(share.first, share.stride);
             constexpr Punctuality never_overdue{.overdue_after = Ticks{1} << 62U};
@@ -84,7 +85,7 @@ class Round {
         }
     }
 
-    static void add_receptions(const Tester& tester, const WorkerRequest& worker, HostsToReach& hosts, Ticks start, Ticks finish, WorkerTrial& share) {
+    void add_receptions(const Tester& tester, const WorkerRequest& worker, HostsToReach& hosts, Ticks start, Ticks finish, WorkerTrial& share) const {
         for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
             if (worker.receivers[i].side != plan::receiving_side(hosts.direction())) continue;
             constexpr Ticks for_ever = Ticks{1} << 62U;
@@ -92,7 +93,7 @@ class Round {
                                         .direction = hosts.direction(),
                                         .expectation = {.trial = 0,
                                                         .direction = hosts.direction(),
-                                                        .check = tester.frame_check(hosts.direction(), hosts.octets()),
+                                                        .check = tester.frame_check(hosts.direction(), hosts.octets(), plan_),
                                                         .start = start,
                                                         .clock_skew = static_cast<Ticks>(clock_skew_us * 1e-6 * tester.ticks_per_second()),
                                                         .residual_end = finish,
@@ -123,28 +124,74 @@ class Round {
         return std::ranges::all_of(progress.sides, [](const auto& side) { return !side || side->reachable == side->hosts; });
     }
 
+    std::size_t plan_;
     std::vector<HostsToReach>& directions_;
     std::vector<std::unique_ptr<WorkerTrial>> shares_;
     double give_up_s_;
 };
 
+/// Tells the hosts of earlier plans too.
+class AddingObserver : public LearningObserver {
+   public:
+    AddingObserver(LearningObserver& observer, const LearningResult& before) : observer_{observer}, before_{before} {}
+
+    bool goes_on(const LearningProgress& progress) override {
+        LearningProgress sum = progress;
+        for (std::size_t side = 0; side < sum.sides.size(); ++side) {
+            if (!sum.sides[side] || !before_.sides[side]) continue;
+            sum.sides[side]->hosts += before_.sides[side]->hosts;
+            sum.sides[side]->reachable += before_.sides[side]->reachable;
+        }
+        return observer_.goes_on(sum);
+    }
+
+   private:
+    LearningObserver& observer_;
+    const LearningResult& before_;
+};
+
+LearningResult add(LearningResult first, const LearningResult& second) {
+    first.stopped = first.stopped || second.stopped;
+    for (std::size_t side = 0; side < first.sides.size(); ++side) {
+        if (!second.sides[side]) continue;
+        if (!first.sides[side]) first.sides[side].emplace();
+        auto& sum = *first.sides[side];
+        const auto& more = *second.sides[side];
+        sum.hosts += more.hosts;
+        sum.reachable += more.reachable;
+        sum.rounds = std::max(sum.rounds, more.rounds);
+        for (const auto& address : more.unreachable) {
+            if (sum.unreachable.size() < most_unreachable_listed) sum.unreachable.push_back(address);
+        }
+    }
+    return first;
+}
+
 }  // namespace
 
 LearningResult Tester::learn(const LearnRequest& request, LearningObserver& observer) {
-    for (const auto direction : request.directions)
-        check_rate(direction, request.rate_fps, frame::smallest_frame_size(request_.plan.version) + tags(plan::sending_side(direction)).octets(), "rate_fps");
+    for (const auto direction : request.directions) {
+        const auto around = tags(plan::sending_side(direction)).octets();
+        for (std::size_t p = 0; p < plans(); ++p)
+            check_rate(direction, request.rate_fps, frame::LearningSource::octets_of(plan(p).version) + frame::fcs_octets + around, "rate_fps");
+    }
     check_resolved("learn");
-    std::vector<HostsToReach> directions;
     std::array<std::uint64_t, 2> answers_before{};
     for (const auto direction : request.directions) {
         const auto side = plan::receiving_side(direction);
-        directions.emplace_back(request_.plan, direction, receive_queues(side) > 1);
         answers_before[index(side)] = answers_sent(side);
     }
-    const auto run_round = [&](const LearningProgress& progress) { return Round{*this, request, directions}.run(*this, request, progress, observer); };
-    auto result = learn_in_rounds(directions, request.rounds, run_round);
-    for (const auto& d : directions) {
-        const auto side = plan::receiving_side(d.direction());
+    LearningResult result;
+    for (std::size_t p = 0; p < plans() && !result.stopped; ++p) {
+        std::vector<HostsToReach> directions;
+        for (const auto direction : request.directions) directions.emplace_back(plan(p), direction, receive_queues(plan::receiving_side(direction)) > 1);
+        // What was reached before counts on: to the client the hosts of both IP versions are one number.
+        AddingObserver adding{observer, result};
+        const auto run_round = [&](const LearningProgress& progress) { return Round{*this, request, p, directions}.run(*this, request, progress, adding); };
+        result = add(std::move(result), learn_in_rounds(directions, request.rounds, run_round));
+    }
+    for (const auto direction : request.directions) {
+        const auto side = plan::receiving_side(direction);
         result.sides[index(side)]->questions_answered = answers_sent(side) - answers_before[index(side)];
     }
     return result;

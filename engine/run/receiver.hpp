@@ -11,6 +11,7 @@
 #include <span>
 
 #include "frame/check.hpp"
+#include "frame/mix_check.hpp"
 #include "frame/reader.hpp"
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
@@ -45,19 +46,24 @@ concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std
 struct Expectation {
     std::uint16_t trial = 0;  // number in the tag; 0 in learning
     plan::Direction direction = plan::Direction::forward;
-    frame::FrameCheck check;
-    Ticks start = 0;         // when the first frame was due; what was sent before is stale
-    Ticks clock_skew = 0;    // so much may the counters of two CPUs differ
-    Ticks residual_end = 0;  // later frames are late (R2544-19)
-    Ticks ring_lasts = 0;    // how long the receive ring takes what comes at the intended load
-    Ticks burst_lasts = 0;   // the same of receive_burst frames
+    frame::FrameCheck check;  // of every frame, unless there is a mix
+    Ticks start = 0;          // when the first frame was due; what was sent before is stale
+    Ticks clock_skew = 0;     // so much may the counters of two CPUs differ
+    Ticks residual_end = 0;   // later frames are late (R2544-19)
+    Ticks ring_lasts = 0;     // how long the receive ring takes what comes at the intended load
+    Ticks burst_lasts = 0;    // the same of receive_burst frames
     /// Shared by the receivers of a direction, if there are several; outlives the trial.
     tally::StreamOrder* order = nullptr;
     /// The same, by all of them; nothing where only the histogram is wanted, over all frames.
     tally::DelayTracks* delays = nullptr;
     /// Of the pairs that this receiver completes, where the tracks are asked for them.
     tally::VariationHistogram* variation = nullptr;
+    /// Where frames are of several classes; outlives the trial.
+    const frame::MixCheck* mix = nullptr;
 };
+
+/// Whether the frames of a trial are all alike. Said where the loop is compiled: what a mix costs, no other trial pays.
+enum class FrameKinds : std::uint8_t { alike, mixed };
 
 constexpr unsigned receive_burst = 64;
 constexpr unsigned more_may_wait = 32;  // some drivers hand over so many at the most, however many are asked for
@@ -89,46 +95,47 @@ class Receiver {
     void disarm() noexcept { is_armed_ = false; }
 
     /// `now` is of this turn of the worker's loop; frames that have come are given a time read after receive(), since a time read
-    /// before could lie before the sending of a frame that came in between. Returns how many frames had come.
-    template <class Clock>
+    /// before could lie before the sending of a frame that came in between. Returns how many frames had come. `mixed` only with an expectation
+    /// that has a mix.
+    template <FrameKinds kinds = FrameKinds::alike, class Clock>
     unsigned turn(Ticks now, Clock& clock) noexcept {
         const Ticks before = now;
         const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
         if (n != 0) now = clock.now();
         if (is_armed_) note_poll(now, n);
-        if (n != 0) tags_.octets() == 0 ? take<false>(n, now) : take<true>(n, now);
+        if (n != 0) take<kinds>(n, now);
         if (is_armed_ && expectation_->order != nullptr) share_order(before, n, clock);
         return n;
     }
 
    private:
-    /// Compiled for links with and without tags, so that those without pay for one decision a burst.
-    template <bool has_tags>
-    void take(unsigned n, Ticks now) noexcept {
+    // A function of its own: left alone, the compiler puts it into every loop, and the checks of a frame elsewhere. It does the latter too where
+    // there are two of it for frames that are all alike; so whether a link has tags is asked for each frame, which is as good as free.
+    template <FrameKinds kinds>
+    [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
+        const std::size_t around = tags_.octets();
         unsigned kept = 0;
         for (unsigned i = 0; i < n; ++i) {
             typename Port::Frame* const frame = frames_[i];
             std::byte* octets = Port::octets(frame);
             std::size_t length = Port::length(frame);
-            std::size_t around = 0;
-            if constexpr (has_tags) {
+            if (around != 0) [[unlikely]] {
                 if (!tags_.take(octets, length)) {
                     if (is_armed_) ++tally_->foreign_frames;
                     frames_[kept++] = frame;
                     continue;
                 }
-                around = tags_.octets();
                 octets += around;
                 length -= around;
             }
             const frame::FirstLook look = frame::look_at(octets, length);
             if (look.kind == frame::FrameKind::test) {
-                if (is_armed_) count_test_frame(octets, length, look, now);
+                if (is_armed_) count_test_frame<kinds>(octets, length, look, now);
             } else if (look.kind == frame::FrameKind::neighbor) {
                 if (is_armed_) ++tally_->neighbor_frames;
                 const std::size_t answer = responder_->answer({octets, Port::room(frame) - around}, length);
                 if (answer != 0) {
-                    if constexpr (has_tags) tags_.put(Port::octets(frame));
+                    if (around != 0) tags_.put(Port::octets(frame));
                     Port::set_length(frame, answer + around);
                     port_->post_answer(frame);
                     continue;
@@ -199,16 +206,31 @@ class Receiver {
         return age > since_start + 2 * expectation_->clock_skew;
     }
 
+    template <FrameKinds kinds>
     void count_test_frame(const std::byte* octets, std::size_t length, const frame::FirstLook& look, Ticks now) noexcept {
         tally::ReceiverTally& t = *tally_;
         const frame::Tag& tag = look.tag;
+        [[maybe_unused]] std::size_t frame_class = 0;
+        if constexpr (kinds == FrameKinds::mixed) frame_class = expectation_->mix->class_of(tag.sequence);
+        const auto expected_octets = [&] {
+            if constexpr (kinds == FrameKinds::mixed)
+                return expectation_->mix->frame_octets(frame_class);
+            else
+                return expectation_->check.frame_octets();
+        };
+        const auto holds = [&] {
+            if constexpr (kinds == FrameKinds::mixed)
+                return expectation_->mix->holds(frame_class, octets, look.version);
+            else
+                return expectation_->check.holds(octets, look.version);
+        };
         if (tag.trial != expectation_->trial || is_of_another_time(now, tag.time_ticks)) {
             ++t.stale_frames;
         } else if (tag.direction != expectation_->direction) {
             ++t.foreign_frames;
-        } else if (length != expectation_->check.frame_octets()) {
+        } else if (length != expected_octets()) {
             ++t.wrong_length_frames;
-        } else if (tag.sequence >= map_->frames() || !expectation_->check.holds(octets, look.version)) {
+        } else if (tag.sequence >= map_->frames() || !holds()) {
             ++t.corrupted_frames;
         } else if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;
@@ -217,6 +239,7 @@ class Receiver {
             ++t.duplicated_frames;
         } else {
             ++t.received_frames;
+            if constexpr (kinds == FrameKinds::mixed) ++t.received_of_class[frame_class];
             std::uint64_t& next = t.next_in_order[tag.stream];
             if (tag.sequence < next) {
                 ++t.reordered_frames;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "frame/mix.hpp"
 #include "plan/plan.hpp"
 #include "port/dpdk_host.hpp"
 #include "tally/result.hpp"
@@ -54,7 +55,8 @@ struct OpenRequest {
     std::array<PortRequest, 2> ports;  // by plan::Side
     std::vector<WorkerRequest> workers;
     plan::AddressPlan plan;
-    std::size_t frame_size = 64;
+    std::size_t frame_size = 64;           // of all frames, unless there is a mix
+    std::optional<frame::MixedPlans> mix;  // frames of several sizes, or of both IP versions
     std::uint64_t seed = 0;
     HostMacMode host_macs = HostMacMode::port;
     std::optional<std::uint16_t> session;  // 0..65534; drawn if not given. See Tester::wire_trial()

@@ -29,9 +29,9 @@ concept TxPort = requires(P port, unsigned queue, typename P::Frame** frames, ty
 
 /// What is sent. A new traffic shape is a new source, never a second loop.
 template <class S>
-concept FrameSource = requires(S source, std::span<std::byte* const> frames, Ticks now) {
-    { source.frame_octets() } noexcept -> std::same_as<std::size_t>;
-    { source.write_next(frames, now) } noexcept;  // the next frames of the stream, one into each buffer
+concept FrameSource = requires(S source, std::span<std::byte* const> frames, Ticks now, std::size_t ahead) {
+    { source.frame_octets(ahead) } noexcept -> std::same_as<std::size_t>;  // without FCS, of the `ahead`th of the next frames, from 0
+    { source.write_next(frames, now) } noexcept;                           // the next frames of the stream, one into each buffer
 };
 
 /// When a frame counts as overdue.
@@ -67,7 +67,7 @@ class Sender {
             }
             std::array<std::byte*, burst_size> octets;
             for (unsigned i = 0; i < pending_; ++i) {
-                Port::set_length(burst_[i], source_.frame_octets());
+                Port::set_length(burst_[i], source_.frame_octets(i));
                 octets[i] = Port::octets(burst_[i]);
             }
             source_.write_next(std::span{octets}.first(pending_), now);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "fault.hpp"
+#include "frame/mix_source.hpp"
 #include "frame/template.hpp"
 #include "port/dpdk_host.hpp"
 #include "run/rate_limit.hpp"
@@ -60,7 +61,12 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{req
     }
     plan::check_plan(request_.plan);
     for (const auto side : both_sides) tags_[index(side)] = frame::VlanTags{request_.ports[index(side)].vlans};
-    check_frame_sizes();
+    if (request_.mix) {
+        if (has_tags()) throw Fault{FaultCode::bad_request, "frames of several classes on links with VLAN tags", "mix", "Use frames of one size, or links without tags."};
+        frame::check_mix(request_.plan, *request_.mix);
+    } else {
+        check_frame_sizes();
+    }
     count_queues();
 
     opened_at_ = pace::sample_clocks();  // the rate is measured while the ports open
@@ -73,9 +79,10 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{req
     for (const auto& opened : ports_) opened->wait_for_link();
     for (const auto& w : request_.workers) {
         auto worker = std::make_unique<Worker>(w.cpu);
-        for (const auto& r : w.receivers) worker->add_receiver(*ports_[index(r.side)], r.number, *responders_[index(r.side)], tags(r.side));
+        for (const auto& r : w.receivers) worker->add_receiver(*ports_[index(r.side)], r.number, *responders_[0][index(r.side)], tags(r.side));
         for (const auto& s : w.senders) {
-            if (s.number == 0) worker->add_outlet(*ports_[index(s.side)], *responders_[index(s.side)], tags(s.side));
+            if (s.number != 0) continue;
+            for (std::size_t p = 0; p < plans(); ++p) worker->add_outlet(*ports_[index(s.side)], *responders_[p][index(s.side)], tags(s.side));
         }
         workers_.push_back(std::move(worker));
     }
@@ -129,10 +136,10 @@ void Tester::check_frame_sizes() const {
 
 void Tester::open_port(plan::Side side) {
     const auto& p = request_.ports[index(side)];
-    const std::size_t octets = request_.frame_size - frame::fcs_octets;
+    const std::size_t octets = (mix() != nullptr ? mix()->largest_frame_size() : request_.frame_size) - frame::fcs_octets;
     const std::size_t around = tags(side).octets();
-    const std::size_t coming = untagged_frame_size(plan::other_side(side)) + around - frame::fcs_octets;
-    const auto version = request_.plan.version;
+    const std::size_t coming = octets - tags(plan::other_side(side)).octets() + around;
+    const auto version = frame::pattern_of(request_.plan.version, plans() > 1);
     ports_[index(side)] = std::make_unique<port::DpdkPort>(port::PortOptions{.device = p.device,
                                                                              .where = fmt::format("ports.{}.device", name_of(side)),
                                                                              .receive_queues = receive_queues_[index(side)],
@@ -143,12 +150,33 @@ void Tester::open_port(plan::Side side) {
                                                                              .largest_receive_octets = static_cast<unsigned>(std::max(octets, coming)),
                                                                              .tag_octets = static_cast<unsigned>(around)},
                                                            [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets).subspan(around)); });
-    const auto& s = request_.plan.side(side);
+    make_responders(side);
+}
+
+void Tester::make_responders(plan::Side side) {
+    const auto& p = request_.ports[index(side)];
     const auto own_mac = p.mac.value_or(ports_[index(side)]->mac());
     const auto host_macs = request_.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{request_.seed, side}} : std::nullopt;
-    responders_[index(side)] = s.gateway ? std::make_unique<neighbor::Responder>(own_mac, *s.gateway, s.dut_address)
-                                         : std::make_unique<neighbor::Responder>(own_mac, plan::HostSet{s.hosts}, host_macs, s.dut_address);
-    if (p.dut_mac) responders_[index(side)]->fix_dut_mac(*p.dut_mac);
+    for (std::size_t number = 0; number < plans(); ++number) {
+        const auto& s = plan(number).side(side);
+        auto& responder = responders_[number][index(side)];
+        responder = s.gateway ? std::make_unique<neighbor::Responder>(own_mac, *s.gateway, s.dut_address)
+                              : std::make_unique<neighbor::Responder>(own_mac, plan::HostSet{s.hosts}, host_macs, s.dut_address);
+        if (p.dut_mac) responder->fix_dut_mac(*p.dut_mac);
+    }
+    if (plans() > 1) responders_[0][index(side)]->set_other(*responders_[1][index(side)]);
+}
+
+std::uint64_t Tester::answers_sent(plan::Side side) const {
+    std::uint64_t answers = 0;
+    for (std::size_t p = 0; p < plans(); ++p) answers += responder(side, p).answers();
+    return answers - port(side).dropped_answers();
+}
+
+std::uint64_t Tester::questions(plan::Side side) const {
+    std::uint64_t questions = 0;
+    for (std::size_t p = 0; p < plans(); ++p) questions += responder(side, p).questions();
+    return questions;
 }
 
 std::optional<double> Tester::line_rate_bps(plan::Side side) const {
@@ -160,31 +188,41 @@ plan::MacAddress Tester::source_mac(plan::Side side, std::uint32_t host) const {
     return request_.host_macs == HostMacMode::pseudorandom ? plan::HostMacs{request_.seed, side}.mac(host) : responder(side).own_mac();
 }
 
-frame::FrameCheck Tester::frame_check(plan::Direction direction, std::size_t frame_octets) const {
-    const auto& receiving = responder(plan::receiving_side(direction));
+frame::FrameCheck Tester::frame_check(plan::Direction direction, std::size_t frame_octets, std::size_t plan) const {
+    const auto& receiving = responder(plan::receiving_side(direction), plan);
     const auto own_mac = request_.host_macs == HostMacMode::port ? std::optional{receiving.own_mac()} : std::nullopt;
-    return {request_.plan, direction, frame_octets, own_mac, responder(plan::sending_side(direction)).dut_mac().value_or(plan::MacAddress{})};
+    return {this->plan(plan), direction, frame_octets, own_mac, responder(plan::sending_side(direction), plan).dut_mac().value_or(plan::MacAddress{})};
 }
 
-void Tester::check_rate(plan::Direction direction, double rate_fps, std::size_t frame_size, const char* where) const {
+void Tester::check_rate(plan::Direction direction, double rate_fps, std::size_t octets, const char* where, std::size_t frames) const {
     const auto from = plan::sending_side(direction);
     const auto to = plan::receiving_side(direction);
-    const auto limit = std::min(rate_limit(line_rate_bps(from), frame_size, ticks_per_second()),
-                                rate_limit(line_rate_bps(to), std::max(frame_size, frame_size - tags(from).octets() + tags(to).octets()), ticks_per_second()),
+    const std::size_t longer = frames * (std::max(tags(from).octets(), tags(to).octets()) - tags(from).octets());
+    const auto limit = std::min(rate_limit(line_rate_bps(from), octets, ticks_per_second(), frames), rate_limit(line_rate_bps(to), octets + longer, ticks_per_second(), frames),
                                 [](const auto& a, const auto& b) { return a.fps < b.fps; });
     if (rate_fps > limit.fps) {
         const auto what = limit.is_of_line ? "the line carries" : "can be told apart by this CPU's clock";
         throw Fault{FaultCode::bad_rate, fmt::format("{:.0f} fps are more than the {:.0f} fps that {}", rate_fps, limit.fps, what), where,
-                    fmt::format("Use at most {:.0f} fps for frames of {} octets.", limit.fps, frame_size)};
+                    frames == 1
+                        ? fmt::format("Use at most {:.0f} fps for frames of {} octets.", limit.fps, octets)
+                        : fmt::format("Use at most {:.0f} fps for frames of {:g} octets in the mean.", limit.fps, static_cast<double>(octets) / static_cast<double>(frames))};
     }
 }
 
 void Tester::check_resolved(const char* where) const {
-    for (const auto side : both_sides) {
-        if (!responder(side).dut_mac()) {
-            throw Fault{FaultCode::not_resolved, fmt::format("the DUT's MAC on the {} side is not known", name_of(side)), where, "Send a resolve request first, or give dut_mac."};
+    if (const auto missing = unresolved()) {
+        throw Fault{FaultCode::not_resolved, fmt::format("the DUT's MAC on the {} side is not known", name_of(missing->first)), where,
+                    "Send a resolve request first, or give dut_mac."};
+    }
+}
+
+std::optional<std::pair<plan::Side, std::size_t>> Tester::unresolved() const {
+    for (std::size_t p = 0; p < plans(); ++p) {
+        for (const auto side : both_sides) {
+            if (!responder(side, p).dut_mac()) return std::pair{side, p};
         }
     }
+    return std::nullopt;
 }
 
 double Tester::ticks_per_second() const {
@@ -202,20 +240,21 @@ void Tester::resolve(double timeout_s, const std::function<bool()>& goes_on) {
     using namespace std::chrono_literals;
     constexpr auto ask_again_after = 500ms;
     for (const auto side : both_sides) {
-        if (!has_static_mac(side)) responders_[index(side)]->forget_dut_mac();
+        if (has_static_mac(side)) continue;
+        for (std::size_t p = 0; p < plans(); ++p) responders_[p][index(side)]->forget_dut_mac();
     }
     const auto give_up = Clock::now() + std::chrono::duration<double>{timeout_s};
     auto ask_at = Clock::now();
-    const auto unresolved = [&] { return std::ranges::find_if(both_sides, [&](auto side) { return !responders_[index(side)]->dut_mac(); }); };
-    while (unresolved() != both_sides.end()) {
+    while (const auto missing = unresolved()) {
+        const auto side = missing->first;
+        const auto& asked = plan(missing->second);
         if (Clock::now() > give_up) {
-            const auto side = *unresolved();
-            const auto address = plan::to_string(request_.plan.side(side).dut_address);
+            const auto address = plan::to_string(asked.side(side).dut_address);
             const bool is_silent = port(side).counters().received_frames == 0;
             throw Fault{FaultCode::not_resolved,
                         fmt::format("{} did not answer on the {} side within {} s{}", address, name_of(side), timeout_s, is_silent ? "; no frame at all has come in there" : ""),
-                        fmt::format("plan.{}.dut_address", name_of(side)),
-                        fmt::format("Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.{}", address, request_.plan.name,
+                        fmt::format("{}.{}.dut_address", missing->second == 0 ? "plan" : "mix.other_plan", name_of(side)),
+                        fmt::format("Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.{}", address, asked.name,
                                     is_silent ? silent_memif_hint(port(side), receive_queues(side)) : "")};
         }
         if (Clock::now() >= ask_at) {
@@ -223,9 +262,8 @@ void Tester::resolve(double timeout_s, const std::function<bool()>& goes_on) {
             ask_at = Clock::now() + ask_again_after;
         }
         if (!goes_on()) {
-            const auto side = *unresolved();
-            throw Fault{FaultCode::stopped, fmt::format("stopped before {} had answered on the {} side", plan::to_string(request_.plan.side(side).dut_address), name_of(side)),
-                        "resolve", "Send it again."};
+            throw Fault{FaultCode::stopped, fmt::format("stopped before {} had answered on the {} side", plan::to_string(asked.side(side).dut_address), name_of(side)), "resolve",
+                        "Send it again."};
         }
         std::this_thread::sleep_for(5ms);
     }

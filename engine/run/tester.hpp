@@ -5,6 +5,8 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "frame/check.hpp"
@@ -40,29 +42,37 @@ class Tester {
     /// not_resolved (nothing is sent then).
     [[nodiscard]] LearningResult learn(const LearnRequest& request, LearningObserver& observer);
 
-    /// Throws Fault{bad_rate} if frames that leave with this size do not fit on one of both lines, or into the ticks of the clock.
-    void check_rate(plan::Direction direction, double rate_fps, std::size_t frame_size, const char* where) const;
+    /// Throws Fault{bad_rate} if frames that leave with this size do not fit on one of both lines, or into the ticks of the clock. Of frames of several
+    /// sizes as many as `octets` is the sum of, with FCS.
+    void check_rate(plan::Direction direction, double rate_fps, std::size_t octets, const char* where, std::size_t frames = 1) const;
     /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.
     void check_resolved(const char* where) const;
 
     [[nodiscard]] port::DpdkPort& port(plan::Side side) { return *ports_[index(side)]; }
     [[nodiscard]] const port::DpdkPort& port(plan::Side side) const { return *ports_[index(side)]; }
-    [[nodiscard]] const neighbor::Responder& responder(plan::Side side) const { return *responders_[index(side)]; }
+    /// Of a mix of two IP versions each has its own.
+    [[nodiscard]] const neighbor::Responder& responder(plan::Side side, std::size_t plan = 0) const { return *responders_[plan][index(side)]; }
     /// Answers to the DUT's questions that were not dropped for want of buffers.
-    [[nodiscard]] std::uint64_t answers_sent(plan::Side side) const { return responder(side).answers() - port(side).dropped_answers(); }
+    [[nodiscard]] std::uint64_t answers_sent(plan::Side side) const;
+    [[nodiscard]] std::uint64_t questions(plan::Side side) const;
     [[nodiscard]] bool has_static_mac(plan::Side side) const { return request_.ports[index(side)].dut_mac.has_value(); }
     [[nodiscard]] std::optional<double> line_rate_bps(plan::Side side) const;
     [[nodiscard]] const OpenRequest& request() const { return request_; }
+    /// 1, or 2 in a mix of both IP versions.
+    [[nodiscard]] std::size_t plans() const { return request_.mix && request_.mix->other_plan ? 2 : 1; }
+    [[nodiscard]] const plan::AddressPlan& plan(std::size_t number) const { return number == 0 ? request_.plan : request_.mix->other_plan.value(); }
+    /// Null if all frames are alike.
+    [[nodiscard]] const frame::FrameMix* mix() const { return request_.mix ? &request_.mix->mix : nullptr; }
     /// Hosts are on the link, on both sides.
     [[nodiscard]] bool is_direct() const { return !request_.plan.left.gateway; }
-    /// MAC of frames that come from this host of this side.
+    /// MAC of frames that come from this host of this side: the same in both IP versions.
     [[nodiscard]] plan::MacAddress source_mac(plan::Side side, std::uint32_t host) const;
     /// The number in the tags of a trial's frames: 1..65535. Each session counts from a number of its own, so that what an earlier one left
     /// in a queue is stale although every run begins with trial 1.
     [[nodiscard]] std::uint16_t wire_trial(std::uint16_t trial) const noexcept { return static_cast<std::uint16_t>((trial - 1U + session_) % 65535U + 1U); }
     [[nodiscard]] std::uint16_t session() const noexcept { return session_; }
     /// What arrives in this direction, as a receiver checks it.
-    [[nodiscard]] frame::FrameCheck frame_check(plan::Direction direction, std::size_t frame_octets) const;
+    [[nodiscard]] frame::FrameCheck frame_check(plan::Direction direction, std::size_t frame_octets, std::size_t plan = 0) const;
     /// Those of all frames on the link of this side.
     [[nodiscard]] const frame::VlanTags& tags(plan::Side side) const { return tags_[index(side)]; }
     [[nodiscard]] bool has_tags() const { return tags_[0].octets() + tags_[1].octets() != 0; }
@@ -83,6 +93,9 @@ class Tester {
     void count_queues();
     void check_frame_sizes() const;
     void open_port(plan::Side side);
+    void make_responders(plan::Side side);
+    /// Whose DUT has not told its MAC: side and plan.
+    [[nodiscard]] std::optional<std::pair<plan::Side, std::size_t>> unresolved() const;
 
     OpenRequest request_;
     std::uint16_t session_ = 0;
@@ -90,8 +103,8 @@ class Tester {
     std::array<unsigned, 2> streams_{};
     std::array<unsigned, 2> receive_queues_{};
     std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;
-    std::array<std::unique_ptr<neighbor::Responder>, 2> responders_;
-    std::vector<std::unique_ptr<Worker>> workers_;  // after the ports: they end before the ports close
+    std::array<std::array<std::unique_ptr<neighbor::Responder>, 2>, 2> responders_;  // by plan, then by side
+    std::vector<std::unique_ptr<Worker>> workers_;                                   // after the ports: they end before the ports close
     std::vector<std::unique_ptr<witness::CpuWatch>> watches_;
     pace::ClockSample opened_at_;
     double calibrated_ticks_per_second_ = 0;

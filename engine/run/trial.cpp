@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "fault.hpp"
+#include "frame/mix_source.hpp"
 #include "frame/template.hpp"
 #include "run/deviations.hpp"
 #include "run/early_stop.hpp"
@@ -47,9 +48,15 @@ void check(const Tester& tester, const TrialRequest& request) {
         throw Fault{FaultCode::bad_rate, fmt::format("{} fps for {} s are {} frames for each direction", peak_fps(request), sending_s(request), frames), "trial",
                     fmt::format("Want 1 to {} frames.", most_frames)};
     }
+    const auto* const mix = tester.mix();
     for (const auto direction : request.directions) {
-        tester.check_rate(direction, request.rate_fps, tester.request().frame_size, "rate_fps");
-        if (request.then) tester.check_rate(direction, request.then->rate_fps, tester.request().frame_size, "then.rate_fps");
+        if (mix == nullptr) {
+            tester.check_rate(direction, request.rate_fps, tester.request().frame_size, "rate_fps");
+            if (request.then) tester.check_rate(direction, request.then->rate_fps, tester.request().frame_size, "then.rate_fps");
+        } else {
+            tester.check_rate(direction, request.rate_fps, mix->period_octets(), "rate_fps", mix->period());
+            if (request.then) tester.check_rate(direction, request.then->rate_fps, mix->period_octets(), "then.rate_fps", mix->period());
+        }
     }
     tester.check_resolved("trial");
     if (const auto& delays = request.delays) {
@@ -132,24 +139,18 @@ struct Timeline {
     }
 };
 
-/// The senders of one worker, whose frames come from a `Source` around or instead of the plan's.
-template <IpVersion V, class Source, class Wrap>
+/// The senders of one worker. `make_source`: from the side that sends, the identity of the stream, and its share.
+template <class Source, class MakeSource>
 std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second,
-                                                         WorkerTrial& trial, Wrap wrap) {
-    const auto& open = tester.request();
+                                                         WorkerTrial& trial, MakeSource make_source) {
     std::vector<Sender<port::DpdkPort, Source>> senders;
     for (const auto& s : worker.senders) {
         const auto direction = plan::direction_sent_by(s.side);
         if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
-        const unsigned streams = tester.streams(s.side);
-        const auto& responder = tester.responder(s.side);
-        const auto frame_template = frame::make_template(open.plan, tester.untagged_frame_size(s.side),
-                                                         {.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = tester.wire_trial(request.trial)},
-                                                         responder.own_mac(), responder.dut_mac().value());
-        const frame::StreamShare share{.first = s.number, .stride = streams};
-        const frame::TestFrameSource<V> source{frame_template, plan::FlowDraw{open.plan, direction, open.seed}, share};
+        const frame::StreamIdentity identity{.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = tester.wire_trial(request.trial)};
+        const frame::StreamShare share{.first = s.number, .stride = tester.streams(s.side)};
         const auto schedule = schedule_of(request, time.start, ticks_per_second).stream(share.first, share.stride);
-        senders.emplace_back(tester.port(s.side), s.number, wrap(source, s.side), schedule, share.count(frames_of(request)),
+        senders.emplace_back(tester.port(s.side), s.number, make_source(s.side, identity, share), schedule, share.count(frames_of(request)),
                              Punctuality{.overdue_after = static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second),
                                          .port_lag = static_cast<std::uint64_t>(std::ldexp(request.limits.offered_tolerance, 32))},
                              time.send_deadline);
@@ -164,21 +165,49 @@ template <IpVersion V>
 void make_senders_of(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second) {
     using Plain = frame::TestFrameSource<V>;
     using WithMacs = frame::HostMacSource<Plain, V>;
-    const auto make = [&]<class Source>(auto wrap) {
+    const auto& open = tester.request();
+    const auto make = [&]<class Source>(auto make_source) {
         if (tester.has_tags()) {
             using Tagged = frame::TaggedSource<Source>;
-            trial.senders = make_senders<V, Tagged>(tester, request, worker, time, ticks_per_second, trial,
-                                                    [&](const Plain& source, Side side) { return Tagged{wrap(source, side), tester.tags(side)}; });
+            trial.senders = make_senders<Tagged>(
+                tester, request, worker, time, ticks_per_second, trial,
+                [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) { return Tagged{make_source(side, identity, share), tester.tags(side)}; });
         } else {
-            trial.senders = make_senders<V, Source>(tester, request, worker, time, ticks_per_second, trial, wrap);
+            trial.senders = make_senders<Source>(tester, request, worker, time, ticks_per_second, trial, make_source);
         }
     };
-    if (tester.request().host_macs == HostMacMode::port) {
-        make.template operator()<Plain>([](const Plain& source, Side) { return source; });
+    const auto plain = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+        const auto& responder = tester.responder(side);
+        const auto frame_template = frame::make_template(open.plan, tester.untagged_frame_size(side), identity, responder.own_mac(), responder.dut_mac().value());
+        return Plain{frame_template, plan::FlowDraw{open.plan, identity.direction, open.seed}, share};
+    };
+    if (open.host_macs == HostMacMode::port) {
+        make.template operator()<Plain>(plain);
     } else {
-        make.template operator()<WithMacs>(
-            [&](const Plain& source, Side side) { return WithMacs{source, plan::HostSet{tester.request().plan.side(side).hosts}, plan::HostMacs{tester.request().seed, side}}; });
+        make.template operator()<WithMacs>([&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+            return WithMacs{plain(side, identity, share), plan::HostSet{open.plan.side(side).hosts}, plan::HostMacs{open.seed, side}};
+        });
     }
+}
+
+/// The same where frames are of several classes.
+void make_mix_senders(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second) {
+    const auto make_source = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+        std::vector<plan::MacAddress> dut_macs;
+        for (std::size_t p = 0; p < tester.plans(); ++p) dut_macs.push_back(tester.responder(side, p).dut_mac().value());
+        const auto& open = tester.request();
+        const auto host_macs = open.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{open.seed, side}} : std::nullopt;
+        return frame::MixSource{
+            frame::make_mix_parts(open.plan, *open.mix, open.seed, identity, share, {.source_mac = tester.responder(side).own_mac(), .dut_macs = dut_macs, .hosts = host_macs})};
+    };
+    trial.senders = make_senders<frame::MixSource>(tester, request, worker, time, ticks_per_second, trial, make_source);
+}
+
+/// What arrives of a mix in one direction.
+std::unique_ptr<frame::MixCheck> make_mix_check(const Tester& tester, Direction direction) {
+    std::vector<frame::FrameCheck> of_class;
+    for (const auto& c : tester.mix()->classes()) of_class.push_back(tester.frame_check(direction, c.frame_size - frame::fcs_octets, c.plan));
+    return std::make_unique<frame::MixCheck>(*tester.mix(), std::move(of_class));
 }
 
 std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, const TrialRequest& request, const Timeline& time, double ticks_per_second,
@@ -188,7 +217,9 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
     std::vector<std::unique_ptr<WorkerTrial>> trials;
     for (const auto& worker : open.workers) {
         auto trial = std::make_unique<WorkerTrial>();
-        if (open.plan.version == IpVersion::v4) {
+        if (tester.mix() != nullptr) {
+            make_mix_senders(*trial, tester, request, worker, time, ticks_per_second);
+        } else if (open.plan.version == IpVersion::v4) {
             make_senders_of<IpVersion::v4>(*trial, tester, request, worker, time, ticks_per_second);
         } else {
             make_senders_of<IpVersion::v6>(*trial, tester, request, worker, time, ticks_per_second);
@@ -214,8 +245,12 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
                                                          .delays = tracks ? &*tracks : nullptr},
                                          .map = &maps[static_cast<std::size_t>(direction)],
                                          .tally = std::make_unique<tally::ReceiverTally>()});
+            auto& reception = trial->receptions.back();
+            if (tester.mix() != nullptr) {
+                reception.mix = make_mix_check(tester, direction);
+                reception.expectation.mix = reception.mix.get();
+            }
             if (tracks && tracks->wish().has_variation) {
-                auto& reception = trial->receptions.back();
                 reception.variation = std::make_unique<tally::VariationHistogram>();
                 reception.expectation.variation = reception.variation.get();
             }
@@ -236,6 +271,25 @@ std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& trac
         result->variation = std::make_unique<tally::DelayResult::Variation>(tally::DelayResult::Variation{*variation, map.pairs(wish.first, map.frames())});
     }
     return result;
+}
+
+/// Offered is known from what each stream offered, since it sends its frames in their order.
+std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
+                                             const tally::ReceiverTally& received) {
+    if (tester.mix() == nullptr) return {};
+    std::vector<tally::ClassCount> counts;
+    for (const auto& c : tester.mix()->classes()) {
+        counts.push_back({.version = tester.plan(c.plan).version, .frame_size = c.frame_size, .received_frames = received.received_of_class[counts.size()]});
+    }
+    const auto add = [&](const WorkerTrial& trial, const auto& senders) {
+        for (std::size_t i = 0; i < senders.size(); ++i) {
+            if (trial.sender_directions[i] != direction) continue;
+            const auto offered = tester.mix()->count(trial.sender_shares[i], senders[i].tally().offered_frames);
+            for (std::size_t c = 0; c < counts.size(); ++c) counts[c].offered_frames += offered[c];
+        }
+    };
+    for (const auto& trial : trials) std::visit([&](const auto& senders) { add(*trial, senders); }, trial->senders);
+    return counts;
 }
 
 tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
@@ -308,6 +362,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.gap_frames = std::min(static_cast<std::uint64_t>(static_cast<double>(sum.gap_excess) / ticks_per_second * peak_fps(request)),
                             d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
     d.latency = sum.latency;
+    d.classes = count_classes(tester, direction, trials, sum);
     for (std::uint64_t first = 0, tenth = 1; first < end; ++tenth) {
         const auto last = std::min(end, frames_before(request, static_cast<double>(tenth) * tenth_s));
         d.lost_by_tenth.push_back(map.missing(first, last));
@@ -343,6 +398,10 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     result.trial = request.trial;
     result.started_at = fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()));
     result.frame_size = request_.frame_size;
+    if (mix() != nullptr) {
+        result.frame_size = static_cast<std::size_t>(std::llround(mix()->mean_frame_size()));
+        result.mix = {.period_frames = mix()->period(), .mean_frame_size = mix()->mean_frame_size()};
+    }
     result.intended_fps = mean_fps(request);
     result.intended_duration_s = sending_s(request);
     result.burst = request.burst;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <exception>
 #include <future>
+#include <type_traits>
 
 #include "port/dpdk_host.hpp"
 
@@ -93,6 +94,7 @@ void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
     // but 64 questions in each turn must fit into the ring until then. The rest: ten times rarer.
     constexpr int turns_between_answers = 32;
     constexpr int answers_between_looks = 16;
+    constexpr auto kinds = std::is_same_v<Senders, std::vector<MixSender>> ? FrameKinds::mixed : FrameKinds::alike;
     pace::TickClock clock;
     Ticks finish = trial.finish;
     bool is_shortened = false;
@@ -101,7 +103,7 @@ void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
             for (int j = 0; j < turns_between_answers; ++j) {
                 const Ticks now = clock.now();
                 for (auto& sender : senders) sender.turn(now);
-                for (auto& receiver : receivers_) receiver.turn(now, clock);
+                for (auto& receiver : receivers_) receiver.template turn<kinds>(now, clock);
             }
             for (auto& outlet : outlets_) (void)outlet->port->flush_answers();
         }

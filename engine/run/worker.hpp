@@ -15,6 +15,7 @@
 
 #include "frame/host_mac_source.hpp"
 #include "frame/learning_source.hpp"
+#include "frame/mix_source.hpp"
 #include "frame/source.hpp"
 #include "frame/vlan.hpp"
 #include "neighbor/responder.hpp"
@@ -34,6 +35,7 @@ template <plan::IpVersion V>
 using TaggedSender = Sender<port::DpdkPort, frame::TaggedSource<frame::TestFrameSource<V>>>;
 template <plan::IpVersion V>
 using TaggedHostMacSender = Sender<port::DpdkPort, frame::TaggedSource<frame::HostMacSource<frame::TestFrameSource<V>, V>>>;
+using MixSender = Sender<port::DpdkPort, frame::MixSource>;
 using LearningSender = Sender<port::DpdkPort, frame::TaggedSource<frame::LearningSource>>;
 using PortReceiver = Receiver<port::DpdkPort, neighbor::Responder>;
 
@@ -43,7 +45,7 @@ struct WorkerTrial {
     /// All senders of a worker send one kind of frame, so that the loop is compiled for it.
     std::variant<std::vector<PortSender<plan::IpVersion::v4>>, std::vector<PortSender<plan::IpVersion::v6>>, std::vector<HostMacSender<plan::IpVersion::v4>>,
                  std::vector<HostMacSender<plan::IpVersion::v6>>, std::vector<TaggedSender<plan::IpVersion::v4>>, std::vector<TaggedSender<plan::IpVersion::v6>>,
-                 std::vector<TaggedHostMacSender<plan::IpVersion::v4>>, std::vector<TaggedHostMacSender<plan::IpVersion::v6>>, std::vector<LearningSender>>
+                 std::vector<TaggedHostMacSender<plan::IpVersion::v4>>, std::vector<TaggedHostMacSender<plan::IpVersion::v6>>, std::vector<MixSender>, std::vector<LearningSender>>
         senders;
     std::vector<plan::Direction> sender_directions;  // of the senders, in their order
     std::vector<frame::StreamShare> sender_shares;   // the same, of test frames only
@@ -55,6 +57,7 @@ struct WorkerTrial {
         tally::SequenceMap* map = nullptr;
         std::unique_ptr<tally::ReceiverTally> tally;
         std::unique_ptr<tally::VariationHistogram> variation;  // where it is asked for
+        std::unique_ptr<frame::MixCheck> mix;                  // where frames are of several classes
     };
     std::vector<Reception> receptions;
     Ticks finish = 0;  // when the last phase ends

@@ -147,8 +147,7 @@ std::string Session::answer(std::int64_t id, const contract::StopRequest& /*requ
 std::string Session::answer(std::int64_t id, const contract::CountersRequest& /*request*/) {
     auto& tester = opened();
     return contract::write_counters(id, for_both<contract::SideCounters>([&](Side side) -> contract::SideCounters {
-                                        const auto& responder = tester.responder(side);
-                                        return {.port = tester.port(side).counters(), .questions = responder.questions(), .answers = tester.answers_sent(side)};
+                                        return {.port = tester.port(side).counters(), .questions = tester.questions(side), .answers = tester.answers_sent(side)};
                                     }));
 }
 

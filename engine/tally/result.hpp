@@ -66,6 +66,16 @@ struct DelayResult {
     std::unique_ptr<Variation> variation;
 };
 
+/// Frames of one class of a mix, in one direction.
+struct ClassCount {
+    plan::IpVersion version = plan::IpVersion::v4;
+    std::size_t frame_size = 0;  // with FCS, as sent
+    std::uint64_t offered_frames = 0;
+    std::uint64_t received_frames = 0;
+
+    [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
+};
+
 /// Frames at a rate, then silence, again and again.
 struct Burst {
     std::uint64_t frames = 0;
@@ -114,6 +124,7 @@ struct DirectionResult {
     std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
+    std::vector<ClassCount> classes;     // of a mix; empty if all frames are alike
     std::optional<LostFrame> last_lost;  // where the load changes
 
     [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
@@ -163,7 +174,12 @@ struct TrialResult {
     Verdict verdict = Verdict::invalid;
     std::vector<Reason> reasons;
     std::string started_at;
-    std::size_t frame_size = 0;
+    std::size_t frame_size = 0;  // of a mix the mean, rounded
+    struct Mix {
+        std::size_t period_frames = 0;
+        double mean_frame_size = 0;
+    };
+    std::optional<Mix> mix;
     double intended_fps = 0;         // of one direction, over the whole sending phase
     double intended_duration_s = 0;  // of that phase
     std::optional<Burst> burst;

@@ -18,6 +18,7 @@ void ReceiverTally::add(const ReceiverTally& other) noexcept {
     neighbor_frames += other.neighbor_frames;
     max_poll_gap = std::max(max_poll_gap, other.max_poll_gap);
     gap_excess += other.gap_excess;
+    for (std::size_t c = 0; c < received_of_class.size(); ++c) received_of_class[c] += other.received_of_class[c];
     latency.add(other.latency);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "frame/layout.hpp"
@@ -12,6 +13,8 @@
 namespace evenhand::tally {
 
 using pace::Ticks;
+
+constexpr std::size_t most_frame_classes = 64;  // of a mix (frame/mix.hpp)
 
 struct alignas(64) SenderTally {
     std::uint64_t offered_frames = 0;  // accepted by the port
@@ -37,6 +40,7 @@ struct alignas(64) ReceiverTally {
     Ticks gap_excess = 0;  // time whose frames the receive ring may not have held, summed
     /// Of each stream: largest number seen + 1; that of another queue where StreamOrder has settled it.
     std::array<std::uint64_t, frame::most_streams> next_in_order{};
+    std::array<std::uint64_t, most_frame_classes> received_of_class{};  // of a mix
     LatencyHistogram latency;
 
     void add(const ReceiverTally& other) noexcept;

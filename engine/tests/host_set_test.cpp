@@ -174,7 +174,7 @@ void check_source_macs(const plan::AddressPlan& plan, plan::Direction direction)
     const plan::FlowDraw draw{plan, direction, 5};
     Plain plain{shape, draw, {}};
     frame::HostMacSource<Plain, V> with_macs{Plain{shape, draw, {}}, hosts, macs};
-    CHECK(with_macs.frame_octets() == plain.frame_octets());
+    CHECK(with_macs.frame_octets(0) == plain.frame_octets(0));
     for (std::uint64_t k = 0; k < 500; ++k) {
         tests::Octets a(124, std::byte{});
         tests::Octets b(124, std::byte{});

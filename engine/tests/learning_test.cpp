@@ -303,10 +303,10 @@ TEST_CASE("a frame of learning that comes during a trial is stale, whatever the 
         const std::uint32_t pending[]{0, 7};
         LearningSource source{plan,   {.direction = Direction::forward, .stream = 0, .trial = 77}, HostSet{plan.left.hosts}, HostSet{plan.right.hosts}, pending, {}, left_mac,
                               dut_mac};
-        const auto size = source.frame_octets() + frame::fcs_octets;
+        const auto size = source.frame_octets(0) + frame::fcs_octets;
         CHECK(size == (v6 ? 84 : 64));
         MemoryPort::Frame learning;
-        learning.length = source.frame_octets();
+        learning.length = source.frame_octets(0);
         std::byte* const at = learning.octets.data();
         source.write_next({&at, 1}, 5);
         CHECK(frame::look_at(at, learning.length).tag.trial == 0);

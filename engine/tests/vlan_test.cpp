@@ -83,7 +83,7 @@ void check_tagged(const std::vector<std::uint16_t>& sent, const std::vector<std:
     Rig<V> rig{{.frames = frames}};
     const auto shape = frame::make_template(rig.plan, frame::Layout<V>::smallest_frame_size, {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, dut_mac);
     const frame::TaggedSource source{frame::TestFrameSource<V>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}}, tags_of(sent)};
-    CHECK(source.frame_octets() == frame::Layout<V>::tag_end + 4 * sent.size());
+    CHECK(source.frame_octets(0) == frame::Layout<V>::tag_end + 4 * sent.size());
     run::Sender<MemoryPort, frame::TaggedSource<frame::TestFrameSource<V>>> sender{
         rig.left, 0, source, pace::EvenSchedule{start, second, rate_fps}, frames, run::Punctuality{.overdue_after = 100 * us}, rig.deadline};
     run::Receiver<MemoryPort, neighbor::Responder> receiver{rig.right, 0, rig.responder, tags_of(expected)};

@@ -3,7 +3,7 @@
 
 from evenhand.api import open_testbed
 from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
-from evenhand.plan import AddressPlan, make_plan
+from evenhand.plan import AddressPlan, Imix, make_plan, mix_versions, parse_imix
 from evenhand.procedure import (
     UP_TO_LINE_RATE,
     BackToBack,
@@ -65,6 +65,7 @@ __all__ = [
     "EvenhandError",
     "FrameLoss",
     "HostError",
+    "Imix",
     "Interval",
     "Learned",
     "LearningChoice",
@@ -100,7 +101,9 @@ __all__ = [
     "Waits",
     "__version__",
     "make_plan",
+    "mix_versions",
     "open_testbed",
+    "parse_imix",
 ]
 
 __version__ = "0.1.0"

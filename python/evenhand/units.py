@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import NamedTuple
 
 from evenhand.errors import RequestError
@@ -117,9 +118,9 @@ def format_count(count: float) -> str:
     return f"{count:,.0f}" if count == int(count) else f"{count:,.1f}"
 
 
-def max_theoretical_fps(line_rate_bps: float, frame_size: int) -> int:
-    """Maximum theoretical frame rate of Ethernet, rounded down (R2544-16)."""
-    return int(line_rate_bps // (8 * (frame_size + ETHERNET_GAP_OCTETS)))
+def max_theoretical_fps(line_rate_bps: float, frame_size: int | Fraction) -> int:
+    """Maximum theoretical frame rate of Ethernet, rounded down (R2544-16); of frames of several sizes by their mean (RFC 6985)."""
+    return int(Fraction(line_rate_bps) // (8 * (frame_size + ETHERNET_GAP_OCTETS)))
 
 
 def _parse(quantity: Quantity, text: str, where: str) -> Decimal:

@@ -31,7 +31,7 @@ from evenhand.cli.limits import LimitOptions, RetryOptions
 from evenhand.cli.options import PlanOptions, RunOptions, with_options
 from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
-from evenhand.procedure import UP_TO_LINE_RATE, BackToBackGoal, OpenTestbed, limits_of, read_setup
+from evenhand.procedure import UP_TO_LINE_RATE, BackToBackGoal, OpenTestbed, check_whole_sizes, limits_of, read_setup
 from evenhand.procedure.back_to_back import REPETITIONS
 from evenhand.progress import ProgressDisplay
 from evenhand.report import back_to_back_lines, back_to_back_table
@@ -138,7 +138,8 @@ def back_to_back(
     warn_about(address_plan)
     choice = learning.read(address_plan)
     refuse_mixed_sizes(frame_size)
-    sizes, notes = read_frame_sizes(address_plan, frame_size)
+    any_sizes, notes = read_frame_sizes(address_plan, frame_size)
+    sizes = check_whole_sizes(any_sizes)
     goal.check(len(sizes))
     chosen_waits, given_limits = waits.read(), limits.read()
     goal.read(retries, TestbedLimits())  # what is wrong with it is told before the file is read

@@ -18,14 +18,14 @@ from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.common import (
     DEFAULT_SEED,
     EngineOption,
-    FrameSizeOption,
+    FramesOption,
     JsonOption,
     OneWayOption,
     SeedOption,
     err,
     out,
     read_directions,
-    read_frame_size,
+    read_frames,
     warn_about,
     write_json,
 )
@@ -35,7 +35,7 @@ from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.host import HostSurvey, Part, survey_host
 from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.lab.namespaces import host_errors, run_inside
-from evenhand.plan import AddressPlan, Direction
+from evenhand.plan import AddressPlan, Direction, FrameSize
 from evenhand.procedure import (
     DUT_WAY,
     LOOPED_WAY,
@@ -99,7 +99,7 @@ def check(
     ] = None,
     watch_time: Annotated[str, typer.Option("--watch", metavar="TIME", help="How long to watch CPUs and clock; 0 leaves it out.")] = "5s",
     plan: PlanOptions,
-    frame_size: FrameSizeOption = None,
+    frame_size: FramesOption = None,
     one_way: OneWayOption = False,
     maximum_rate: Annotated[
         str | None, typer.Option("--maximum-rate", metavar="RATE", help="Of the ceiling's trials; default: the line rate.")
@@ -123,7 +123,7 @@ def check(
     required = require or []
     _check_options(testbed, ports_only=ports_only, required=required)
     address_plan = plan.read()
-    size, note = read_frame_size(address_plan, frame_size)
+    size, note = read_frames(address_plan, frame_size)
     watch_s = parse_duration(watch_time, where="--watch")
     if watch_s > MOST_WATCH_S:
         raise RequestError(f"{watch_time!r} is longer than an hour", where="--watch", next_step="Write a duration like 60s.")
@@ -131,7 +131,7 @@ def check(
     given_limits = limits.read()
     setup = None if testbed is None else read_setup(testbed, address_plan)
     if setup is not None:
-        size, note = read_frame_size(address_plan, frame_size, tag_octets=setup.testbed.tag_octets)
+        size, note = read_frames(address_plan, frame_size, tag_octets=setup.testbed.tag_octets)
     if setup is not None:
         warn_about(address_plan)
         if goal.max_fps is not None:
@@ -158,8 +158,8 @@ class _Run:
     """One check: what it found so far; for people it is shown as it comes, since the next step may end in an error."""
 
     def __init__(
-        self, *, plan: AddressPlan, frame_size: int, seed: int, directions: tuple[Direction, ...], engine: Path | None, goal: CeilingGoal,
-        limits: dict[str, float], is_json: bool,
+        self, *, plan: AddressPlan, frame_size: FrameSize, seed: int, directions: tuple[Direction, ...], engine: Path | None,
+        goal: CeilingGoal, limits: dict[str, float], is_json: bool,
     ) -> None:  # fmt: skip
         self._plan = plan
         self._frame_size = frame_size

@@ -28,13 +28,24 @@ from evenhand.plan import (
     AddressPlan,
     Counts,
     Direction,
+    FrameSize,
     Mode,
     UdpRange,
+    is_imix,
     make_plan,
+    parse_imix,
     plan_title,
     plan_warnings,
 )
-from evenhand.procedure import BOTH_DIRECTIONS, FRAME_SIZE_SETS, MAX_FRAME_SIZE, USUAL_MAX_FRAME_SIZE, check_frame_sizes, choose_frame_size
+from evenhand.procedure import (
+    BOTH_DIRECTIONS,
+    FRAME_SIZE_SETS,
+    MAX_FRAME_SIZE,
+    USUAL_MAX_FRAME_SIZE,
+    check_frame_sizes,
+    choose_frame_size,
+    choose_frames,
+)
 from evenhand.report import measured_report
 from evenhand.series import RunStore, StorageError
 from evenhand.units import format_count, parse_size
@@ -48,7 +59,13 @@ DEFAULT_MODE = MODES[0]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}.")]
 TestbedArgument = Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux for the lab that is up.")]
-PlanOption = Annotated[str, typer.Option("--plan", metavar="NAME", help="The address plan; see: evenhand plan show.")]
+PlanOption = Annotated[
+    str, typer.Option("--plan", metavar="NAME|NAME+NAME", help="The address plan, or one of IPv4 and one of IPv6; see: evenhand plan show.")
+]
+MixOption = Annotated[
+    str | None,
+    typer.Option("--mix", metavar="N/M", help="Of every N+M frames N are of the first and M of the second plan. Default: 50/50."),
+]
 HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="N|N,M", help="Hosts per side, or left,right. Default: the maximum.")]
 NetworksOption = Annotated[
     str | None,
@@ -83,13 +100,21 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Sa
 FrameSizeOption = Annotated[
     str | None, typer.Option("--frame-size", metavar="OCTETS", help="With FCS; IPv4 from 64, IPv6 from 84, to 9216. Default: the smallest.")
 ]
+FramesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--frame-size",
+        metavar="OCTETS|imix:LETTERS",
+        help="With FCS; IPv4 from 64, IPv6 from 84, to 9216. imix:aaafg is the sequence IMIX - aaafg of RFC 6985. Default: the smallest.",
+    ),
+]
 FrameSizesOption = Annotated[
     list[str] | None,
     typer.Option(
         "--frame-size",
-        metavar="OCTETS,...|all|jumbo|rfc8219",
-        help="With FCS; IPv4 from 64, IPv6 from 84, to 9216. Several make one table. all: those of RFC 2544 and RFC 5180, to 1518; jumbo:"
-        " 4096, 8192, 9216; rfc8219: all of RFC 8219. Default: the smallest.",
+        metavar="OCTETS|imix:LETTERS,...|all|jumbo|rfc8219",
+        help="With FCS; IPv4 from 64, IPv6 from 84, to 9216. imix:aaafg is the sequence IMIX - aaafg of RFC 6985. Several make one table."
+        " all: those of RFC 2544 and RFC 5180, to 1518; jumbo: 4096, 8192, 9216; rfc8219: all of RFC 8219. Default: the smallest.",
     ),
 ]
 LargestFrameOption = Annotated[
@@ -231,9 +256,15 @@ def parse_mode(text: str, *, where: str) -> Mode:
     )
 
 
-def read_frame_size(plan: AddressPlan, text: str | None, *, tag_octets: int = 0) -> tuple[int, str | None]:
-    """`--frame-size`; see `choose_frame_size`."""
-    return choose_frame_size(plan, None if text is None else parse_size(text, where="--frame-size"), tag_octets=tag_octets)
+def read_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | None]:
+    """`--frame-size` of verbs whose frames are all of one size; see `choose_frame_size`."""
+    if text is not None and is_imix(text):
+        raise RequestError(
+            f"{text!r}: frames of several sizes have no place here (back-to-back: RFC 9004, section 3)",
+            where="--frame-size",
+            next_step="Give one size.",
+        )
+    return choose_frame_size(plan, None if text is None else parse_size(text, where="--frame-size"))
 
 
 def read_largest_frame(text: str | None) -> int:
@@ -247,13 +278,40 @@ def read_largest_frame(text: str | None) -> int:
     return size
 
 
-def read_frame_sizes(plan: AddressPlan, texts: list[str] | None) -> tuple[tuple[int, ...], list[str]]:
-    """`--frame-size` of verbs that take several; see `check_frame_sizes`."""
-    words = [word for text in texts or [] for word in text.split(",")]
-    sizes: list[int | None] = []
+def read_frames(plan: AddressPlan, text: str | None, *, tag_octets: int = 0) -> tuple[FrameSize, str | None]:
+    """`--frame-size` of verbs that take a sequence of sizes as well (R6985-01); see `choose_frames`."""
+    return choose_frames(plan, None if text is None else _parse_frames(text), tag_octets=tag_octets)
+
+
+def read_frame_sizes(plan: AddressPlan, texts: list[str] | None) -> tuple[tuple[FrameSize, ...], list[str]]:
+    """`--frame-size` of verbs that take several, and sequences of sizes among them; see `check_frame_sizes`."""
+    # "IMIX - aaz (z=1400)" is one of them whatever stands in its brackets.
+    words = [word for text in texts or [] for word in re.split(r",(?![^(]*\))", text)]
+    sizes: list[FrameSize | None] = []
     for word in words:
-        sizes += FRAME_SIZE_SETS.get(word.strip()) or [parse_size(word, where="--frame-size")]
+        sizes += FRAME_SIZE_SETS.get(word.strip()) or [_parse_frames(word)]
     return check_frame_sizes(plan, sizes or [None])
+
+
+def _parse_frames(text: str) -> FrameSize:
+    return parse_imix(text, where="--frame-size") if is_imix(text) else parse_size(text, where="--frame-size")
+
+
+def read_mix(name: str, mix: str | None) -> tuple[str, str | None, tuple[int, int]]:
+    """`--plan` and `--mix`: the plan's name, that of the other IP version if there is one, and the shares of both."""
+    first, plus, second = name.partition("+")
+    if not plus:
+        if mix is not None:
+            raise RequestError(
+                f"a mix of {mix}, and one plan",
+                where="--mix",
+                next_step=f"Name one of each IP version: --plan gateway-v4+gateway-v6 --mix {mix}.",
+            )
+        return first, None, (1, 1)
+    found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", (mix or "50/50").strip())
+    if found is None:
+        raise RequestError(f"{mix!r} is no share of two plans", where="--mix", next_step="Write 90/10, 50/50 or 10/90.")
+    return first, second, (int(found[1]), int(found[2]))
 
 
 def read_directions(*, one_way: bool) -> tuple[Direction, ...]:

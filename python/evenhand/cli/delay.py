@@ -14,7 +14,7 @@ import typer
 from evenhand.cli.common import (
     DEFAULT_SEED,
     EngineOption,
-    FrameSizeOption,
+    FramesOption,
     JsonOption,
     OneWayOption,
     SeedOption,
@@ -22,7 +22,7 @@ from evenhand.cli.common import (
     err,
     out,
     read_directions,
-    read_frame_size,
+    read_frames,
     warn_about,
     write_json,
 )
@@ -32,7 +32,7 @@ from evenhand.cli.options import PlanOptions, RunOptions, with_options
 from evenhand.cli.single_pair import devices_of
 from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Direction
+from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, describe_size, whole_octets
 from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed, Setup, limits_of, read_setup
 from evenhand.procedure.delay import REPETITIONS
 from evenhand.progress import ProgressDisplay
@@ -90,7 +90,7 @@ def latency(
     testbed: TestbedArgument,
     *,
     plan: PlanOptions,
-    frame_size: FrameSizeOption = None,
+    frame_size: FramesOption = None,
     load: LoadOptions,
     profile: Annotated[
         LatencyProfile, typer.Option("--profile", help="rfc8219: median and 99.9th percentile of 500 tagged frames; rfc2544: one frame.")
@@ -124,7 +124,7 @@ def pdv(
     testbed: TestbedArgument,
     *,
     plan: PlanOptions,
-    frame_size: FrameSizeOption = None,
+    frame_size: FramesOption = None,
     load: LoadOptions,
     ipdv: Annotated[bool, typer.Option("--ipdv", help="The differences of consecutive frames as well (RFC 8219, 7.3.2).")] = False,
     one_way: OneWayOption = False,
@@ -166,7 +166,7 @@ def _measure(
     address_plan = plan.read()
     warn_about(address_plan)
     choice = learning.read(address_plan)
-    size, note = read_frame_size(address_plan, frame_size)
+    size, note = read_frames(address_plan, frame_size)
     chosen_waits, given_limits = waits.read(), limits.read()
     directions = read_directions(one_way=one_way)
     # What is wrong with it is told before the files are read.
@@ -199,22 +199,31 @@ def _measure(
         console.print(f"Stored in {store.path}.", markup=False)
 
 
-def read_throughput(path: Path, setup: Setup, plan: AddressPlan, *, frame_size: int, directions: tuple[Direction, ...]) -> float:
+def read_throughput(path: Path, setup: Setup, plan: AddressPlan, *, frame_size: FrameSize, directions: tuple[Direction, ...]) -> float:
     """The throughput per direction of the last search in that run which was made under these conditions.
 
     Raises:
         RequestError, HostError: It cannot be read, or has no such search.
     """
-    wanted = (devices_of(without_folders(setup.to_document())), plan.to_contract(), frame_size, sorted(directions))
+    wanted = (
+        devices_of(without_folders(setup.to_document())),
+        plan.to_contract(),
+        whole_octets(frame_size),
+        describe_mix(plan, frame_size),
+        sorted(directions),
+    )
     outcomes = [str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)]
     found: StoredSearch | None = None
     for search in read_run(path).searches:
-        conditions = (devices_of(search.setup), search.plan, search.frame_size, sorted(search.setup.get("directions", [])))
+        conditions = (
+            devices_of(search.setup), search.plan, search.frame_size, search.setup.get("mix"), sorted(search.setup.get("directions", []))
+        )  # fmt: skip
         if search.kind == "throughput" and search.result is not None and search.outcome in outcomes and conditions == wanted:
             found = search
     if found is None or found.result is None:
         raise RequestError(
-            f"this run has no throughput of these ports, {plan.title} with the same addresses, {frame_size} octets and the same directions",
+            f"this run has no throughput of these ports, {plan.title} with the same addresses, {describe_size(frame_size)} and the same"
+            " directions",
             where=f"--after {path}", next_step=f"Measure it first: evenhand throughput {setup.name} --plan {plan.title} --run FILE.",
         )  # fmt: skip
     throughput_fps: float = found.result["throughput_fps_per_direction"]

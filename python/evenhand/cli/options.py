@@ -21,6 +21,7 @@ from evenhand.cli.common import (
     HostModeOption,
     HostNameOption,
     HostsOption,
+    MixOption,
     NetworkModeOption,
     NetworksOption,
     NoRunOption,
@@ -28,10 +29,11 @@ from evenhand.cli.common import (
     RunOption,
     SourcePortsOption,
     open_run,
+    read_mix,
     read_plan,
     run_file,
 )
-from evenhand.plan import AddressPlan
+from evenhand.plan import AddressPlan, mix_versions
 from evenhand.procedure import DEFAULT_PLAN, Repetitions
 from evenhand.series import RunStore
 from evenhand.units import parse_ratio
@@ -82,6 +84,7 @@ class PlanOptions:
     """The address plan, and what shapes it."""
 
     plan: PlanOption = DEFAULT_PLAN
+    mix: MixOption = None
     hosts: HostsOption = None
     networks: NetworksOption = None
     host_mode: HostModeOption = DEFAULT_MODE
@@ -94,8 +97,13 @@ class PlanOptions:
 
     def read(self) -> AddressPlan:
         """PlanError or RequestError if there is no such plan."""
+        name, other, share = read_mix(self.plan, self.mix)
+        first = self._read(name)
+        return first if other is None else mix_versions(first, self._read(other), share)
+
+    def _read(self, name: str) -> AddressPlan:
         return read_plan(
-            self.plan, self.hosts, self.networks, host_mode=self.host_mode, network_mode=self.network_mode,
+            name, self.hosts, self.networks, host_mode=self.host_mode, network_mode=self.network_mode,
             fixed_source=self.fixed_source, fixed_source_network=self.fixed_source_network, common_network=self.common_network,
             source_ports=self.source_ports, destination_ports=self.destination_ports,
         )  # fmt: skip

@@ -23,7 +23,7 @@ from evenhand.cli.common import (
     EngineOption,
     FixedSourceNetworkOption,
     FixedSourceOption,
-    FrameSizeOption,
+    FramesOption,
     HostModeOption,
     HostsOption,
     JsonOption,
@@ -35,7 +35,7 @@ from evenhand.cli.common import (
     VlanOption,
     err,
     out,
-    read_frame_size,
+    read_frames,
     read_plan,
     warn_about,
     write_json,
@@ -43,7 +43,7 @@ from evenhand.cli.common import (
 from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.errors import RequestError
 from evenhand.new_file import write_new
-from evenhand.plan import AddressPlan, Direction, PlanSide, Traffic, describe_plan
+from evenhand.plan import AddressPlan, Direction, FrameSize, PlanSide, Traffic, describe_mix, describe_plan, mix_request, whole_octets
 from evenhand.report import make_pcap
 from evenhand.testbed.vlan import TAG_OCTETS, Vlans, parse_vlans
 from evenhand.trial import EngineSession, find_engine
@@ -134,7 +134,7 @@ def frames(
     source_ports: SourcePortsOption = None,
     destination_ports: DestinationPortsOption = None,
     host_macs: HostMacsOption = HostMacSet.PORT,
-    frame_size: FrameSizeOption = None,
+    frame_size: FramesOption = None,
     vlan: VlanOption = None,
     frame_format: Annotated[FrameFormat, typer.Option("--format", help="table, csv, jsonl or pcap.")] = FrameFormat.TABLE,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")] = None,
@@ -154,7 +154,7 @@ def frames(
     check_host_macs(host_macs, plan)
     vlans = parse_vlans(vlan or "none", where="--vlan")
     tags = vlans["right" if direction == "reverse" else "left"]
-    size, note = read_frame_size(plan, frame_size, tag_octets=TAG_OCTETS * len(tags))
+    size, note = read_frames(plan, frame_size, tag_octets=TAG_OCTETS * len(tags))
     if note is not None:
         err().print(note)
     drawn = ask_for_frames(
@@ -173,7 +173,8 @@ def frames(
             {
                 "command": "plan frames",
                 "plan": describe_plan(plan),
-                "frame_size": size,
+                "frame_size": whole_octets(size),
+                "mix": describe_mix(plan, size),
                 "vlan": list(tags),
                 "seed": seed,
                 "direction": direction,
@@ -190,7 +191,7 @@ def ask_for_frames(
     engine: Path,
     plan: AddressPlan,
     *,
-    size: int,
+    size: FrameSize,
     seed: int,
     direction: Direction,
     first: int,
@@ -204,7 +205,8 @@ def ask_for_frames(
         reply = session.request(
             "frames",
             plan=plan.to_contract(),
-            frame_size=size,
+            frame_size=whole_octets(size),
+            **mix_request(plan, size),
             seed=seed,
             direction=direction,
             first=first,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Direction, plan_title
+from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, plan_title, whole_octets
 from evenhand.procedure import RESULTS_OF_THE_DUT, Setup, SinglePair
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, read_run, without_folders
@@ -55,7 +55,7 @@ def check_options(plan: AddressPlan, *, first: bool, after: Path | None) -> None
 
 
 def read_single_pair(
-    path: Path, setup: Setup, plan: AddressPlan, *, frame_size: int, directions: tuple[Direction, ...], loss_ratio: float
+    path: Path, setup: Setup, plan: AddressPlan, *, frame_size: FrameSize, directions: tuple[Direction, ...], loss_ratio: float
 ) -> SinglePair:
     """The last search with a single pair in that run which fits this one. The DUT is compared later, when it has answered.
 
@@ -72,8 +72,9 @@ def read_single_pair(
         )
     wanted = {
         "ports": devices_of(without_folders(setup.to_document())),
-        "plan": plan.title,
-        "frame size": frame_size,
+        "plan": plan_title(plan.name),
+        "frame size": whole_octets(frame_size),
+        "mix": describe_mix(plan, frame_size),
         "directions": sorted(directions),
         "loss ratio": loss_ratio,
     }
@@ -108,6 +109,7 @@ def _compared(search: StoredSearch) -> dict[str, Any]:
         "ports": devices_of(search.setup),
         "plan": plan_title(search.plan["name"]),
         "frame size": search.frame_size,
+        "mix": search.setup.get("mix"),
         "directions": sorted(search.setup["directions"]),
         "loss ratio": search.goal["loss_ratio"],
     }
@@ -119,4 +121,10 @@ def devices_of(setup: dict[str, Any]) -> list[str]:
 
 
 def _show(value: Any) -> str:
-    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, dict):  # a mix
+        return " of ".join(text for text in (_share(value["versions"]), value["imix"]) if text)
+    return " and ".join(map(str, value)) if isinstance(value, list) else str("none" if value is None else value)
+
+
+def _share(versions: dict[str, Any] | None) -> str:
+    return "" if versions is None else f"{' + '.join(map(plan_title, versions['plans']))} {'/'.join(map(str, versions['share']))}"

@@ -12,7 +12,7 @@ import typer
 from evenhand.cli.common import (
     DEFAULT_SEED,
     EngineOption,
-    FrameSizeOption,
+    FramesOption,
     HostNameOption,
     JsonOption,
     LossRatioOption,
@@ -23,7 +23,7 @@ from evenhand.cli.common import (
     open_run,
     out,
     read_directions,
-    read_frame_size,
+    read_frames,
     warn_about,
     write_json,
 )
@@ -48,7 +48,7 @@ def trial(
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the sending phase.")] = "60s",
     *,
     plan: PlanOptions,
-    frame_size: FrameSizeOption = None,
+    frame_size: FramesOption = None,
     loss_ratio: LossRatioOption = "0",
     one_way: OneWayOption = False,
     learning: LearningOptions,
@@ -66,7 +66,7 @@ def trial(
     address_plan = plan.read()
     warn_about(address_plan)
     choice = learning.read(address_plan)
-    size, note = read_frame_size(address_plan, frame_size)
+    size, note = read_frames(address_plan, frame_size)
     rate_fps = parse_rate(rate, where="--rate")
     duration_s = parse_duration(duration, where="--duration")
     if duration_s <= 0:

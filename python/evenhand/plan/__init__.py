@@ -2,7 +2,19 @@
 """Station 1, address plan: what the user writes becomes checked, frozen dataclasses."""
 
 from evenhand.plan.describe import describe_plan
-from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, HostMacs, PlanSide, SideName, plan_title
+from evenhand.plan.imix import (
+    FrameSize,
+    Imix,
+    describe_frames,
+    describe_size,
+    is_imix,
+    largest_octets,
+    mean_octets,
+    parse_imix,
+    whole_octets,
+)
+from evenhand.plan.mix import describe_mix, mix_lines, mix_request, mix_versions
+from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, HostMacs, OtherVersion, PlanSide, SideName, plan_title
 from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import (
@@ -28,12 +40,15 @@ __all__ = [
     "AddressPlan",
     "Counts",
     "Direction",
+    "FrameSize",
     "HostMacs",
     "HostRange",
+    "Imix",
     "Interface",
     "Mode",
     "Network",
     "NetworkRange",
+    "OtherVersion",
     "PlanSide",
     "PortMacs",
     "SideName",
@@ -41,11 +56,22 @@ __all__ = [
     "Traffic",
     "UdpRange",
     "check_plan",
+    "describe_frames",
+    "describe_mix",
     "describe_plan",
+    "describe_size",
     "gateway_v4",
     "gateway_v6",
+    "is_imix",
+    "largest_octets",
     "make_plan",
+    "mean_octets",
+    "mix_lines",
+    "mix_request",
+    "mix_versions",
+    "parse_imix",
     "plan_title",
     "plan_warnings",
     "show_ports",
+    "whole_octets",
 ]

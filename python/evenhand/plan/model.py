@@ -60,6 +60,15 @@ def plan_title(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherVersion:
+    """The plan of the other IP version that a direction's frames are of as well; `mix.mix_versions` makes it (R5180-14)."""
+
+    plan: AddressPlan
+    share: tuple[int, int]
+    """Of n + m frames n are of the plan that has this, and m of `plan`; in lowest terms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddressPlan:
     """All addresses and routes of one topology (SEED-10 .. SEED-17), checked by `validate.check_plan`."""
 
@@ -77,11 +86,13 @@ class AddressPlan:
     """Every frame comes from the first network of its side, and from any host of it (SEED-83)."""
     common_network: bool = False
     """One R for both addresses of a frame: the destination is in the network of the source's number (SEED-82). Else two are drawn."""
+    other: OtherVersion | None = None
+    """Of a mix of both IP versions; else None. All else here is of this plan alone."""
 
     @property
     def title(self) -> str:
         """The name as people type it."""
-        return plan_title(self.name)
+        return plan_title(self.name) + ("" if self.other is None else f"+{self.other.plan.title}")
 
     @property
     def is_derived(self) -> bool:
@@ -102,9 +113,14 @@ class AddressPlan:
         return self.left.is_direct
 
     @property
+    def versions(self) -> tuple[Literal[4, 6], ...]:
+        """IP versions of the frames."""
+        return (self.ip_version,) if self.other is None else (self.ip_version, self.other.plan.ip_version)
+
+    @property
     def smallest_frame_size(self) -> int:
-        """Octets with FCS that hold the headers and the 18 octets of the tag (R2544-33, R5180-10)."""
-        return 64 if self.ip_version == 4 else 84
+        """Octets with FCS that hold the headers and the 18 octets of the tag (R2544-33, R5180-10), in each of its IP versions."""
+        return 84 if 6 in self.versions else 64
 
     def hosts_of(self, direction: Direction) -> tuple[HostRange, HostRange]:
         """Source and destination hosts of a direction, as they occur there."""
@@ -136,10 +152,11 @@ class AddressPlan:
             hosts = replace(side.hosts, count=1, networks=None if networks is None else replace(networks, count=1))
             return replace(side, hosts=hosts)
 
-        return replace(self, left=one(self.left), right=one(self.right))
+        other = None if self.other is None else replace(self.other, plan=self.other.plan.single_pair())
+        return replace(self, left=one(self.left), right=one(self.right), other=other)
 
     def to_contract(self) -> dict[str, Any]:
-        """The plan as the engine reads it (contract/request.schema.json)."""
+        """The plan as the engine reads it (contract/request.schema.json), without the other IP version's."""
 
         def side(s: PlanSide) -> dict[str, Any]:
             h = s.hosts

@@ -11,6 +11,10 @@ MOST_UNSUSPICIOUS_DIRECT_HOSTS = 2048
 
 def plan_warnings(plan: AddressPlan) -> list[str]:
     """Sentences for people, before anything is sent or set up; none for gateway forms (SEED-06, SEED-80)."""
+    return [*_warnings(plan), *([] if plan.other is None else _warnings(plan.other.plan))]
+
+
+def _warnings(plan: AddressPlan) -> list[str]:
     crowded = [side for side in plan.sides if side.is_direct and side.dut_neighbors > MOST_UNSUSPICIOUS_DIRECT_HOSTS]
     if not crowded:
         return []

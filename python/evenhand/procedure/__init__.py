@@ -15,6 +15,7 @@ from evenhand.procedure.frame_size import (
     RFC_FRAME_SIZES,
     USUAL_MAX_FRAME_SIZE,
     choose_frame_size,
+    choose_frames,
 )
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
 from evenhand.procedure.limits import limits_of, retries_of
@@ -22,7 +23,7 @@ from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint,
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, SearchRecord
 from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
-from evenhand.procedure.repetition import LossTable, Repetitions, Row, ThroughputTable, check_frame_sizes, repeat
+from evenhand.procedure.repetition import LossTable, Repetitions, Row, ThroughputTable, check_frame_sizes, check_whole_sizes, repeat
 from evenhand.procedure.setup import DEFAULT_PLAN, LAB_PREFIX, Setup, make_lab_setup, make_looped_setup, make_reference_setup, read_setup
 from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
@@ -94,7 +95,9 @@ __all__ = [
     "check_frame_sizes",
     "check_reachable",
     "check_same_dut",
+    "check_whole_sizes",
     "choose_frame_size",
+    "choose_frames",
     "choose_maximum",
     "collect_deviations",
     "ignore",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.errors import RequestError
+from evenhand.plan import describe_size, whole_octets
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
@@ -257,7 +258,7 @@ class BackToBack:
     def to_document(self) -> dict[str, Any]:
         """All of it: a row of what `evenhand back-to-back --json` writes."""
         return {
-            "frame_size": self.profile.frame_size,
+            "frame_size": whole_octets(self.profile.frame_size),
             "asked_repetitions": self.goal.repetitions,
             "stopped_early": self.stopped_early,
             **self.summary(),
@@ -333,10 +334,10 @@ def measure_back_to_back(
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))  # PASS is a burst without loss
     throughput, throughput_fps = None, goal.throughput_fps
     if throughput_fps is None:
-        on_event(Note(text=f"{size} octets, throughput first:", is_heading=True))
+        on_event(Note(text=f"{describe_size(size)}, throughput first:", is_heading=True))
         wish = goal.throughput_goal or ThroughputGoal(max_fps=math.inf, invalid_retries=goal.invalid_retries, patience=goal.patience)
         wish = replace(wish, max_fps=min(wish.max_fps, goal.rate_fps), loss_ratio=0.0)
-        throughput = measure_throughput(tester, wish, name=f"throughput, {size} octets", on_event=on_event, recorder=recorder)
+        throughput = measure_throughput(tester, wish, name=f"throughput, {describe_size(size)}", on_event=on_event, recorder=recorder)
         throughput_fps = throughput.throughput_fps
     skipped = _why_skipped(throughput, throughput_fps, goal)
     repetitions: list[BurstSearch] = []

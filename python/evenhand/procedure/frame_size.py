@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan
+from evenhand.plan import AddressPlan, FrameSize, Imix
 
 MAX_FRAME_SIZE = 9216
 USUAL_MAX_FRAME_SIZE = 1518
@@ -29,18 +29,46 @@ def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 
     Raises:
         RequestError: The plan's frames cannot have this size.
     """
-    smallest = plan.smallest_frame_size + tag_octets
+    smallest, version = plan.smallest_frame_size + tag_octets, max(plan.versions)
     size = DEFAULT_FRAME_SIZE if size is None else size
     if size in (DEFAULT_FRAME_SIZE, plan.smallest_frame_size) and size < smallest:
         vlan = " and VLAN tags" if tag_octets else ""
         return (
             smallest,
-            f"Frame size {size} cannot hold an IPv{plan.ip_version} test frame with its tag{vlan}: {smallest} is used instead (R5180-10).",
+            f"Frame size {size} cannot hold an IPv{version} test frame with its tag{vlan}: {smallest} is used instead (R5180-10).",
         )
     if not smallest <= size <= MAX_FRAME_SIZE:
         raise RequestError(
-            f"{size} octets: an IPv{plan.ip_version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
+            f"{size} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
             where=where,
             next_step=f"Use {smallest} or more.",
         )
+    return size, None
+
+
+def choose_frames(
+    plan: AddressPlan, size: FrameSize | None, *, tag_octets: int = 0, where: str = "--frame-size"
+) -> tuple[FrameSize, str | None]:
+    """The same where a sequence of sizes may stand instead of one (R6985-01). No size of a sequence is put in another's place.
+
+    Raises:
+        RequestError: The plan's frames cannot have one of the sizes; or frames are of several kinds on links with VLAN tags.
+    """
+    if tag_octets and (isinstance(size, Imix) or len(plan.versions) > 1):
+        what = "both IP versions in one trial" if len(plan.versions) > 1 else str(size)
+        raise RequestError(
+            f"{what}: frames of several kinds cannot have VLAN tags",
+            where=where,
+            next_step="Use links without tags, or frames of one kind.",
+        )
+    if not isinstance(size, Imix):
+        return choose_frame_size(plan, size, tag_octets=tag_octets, where=where)
+    smallest, version = plan.smallest_frame_size, max(plan.versions)
+    for letter, octets in dict(zip(size.sequence, size.octets, strict=True)).items():
+        if not smallest <= octets <= MAX_FRAME_SIZE:
+            raise RequestError(
+                f"{letter} of {size} is {octets} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
+                where=where,
+                next_step=f"Use letters of other sizes, or sizes of your own: imix:AAAFG:A={smallest}:F=1280:G={MAX_FRAME_SIZE}.",
+            )
     return size, None

@@ -8,7 +8,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.host.known_ceilings import KnownCeiling
-from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName, Traffic
+from evenhand.plan import (
+    AddressPlan,
+    Direction,
+    FrameSize,
+    HostMacs,
+    PortMacs,
+    SideName,
+    Traffic,
+    describe_frames,
+    describe_mix,
+    describe_size,
+    mix_lines,
+    whole_octets,
+)
 from evenhand.procedure.single_pair import OMISSION, SinglePair
 from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.testbed.vlan import Vlans, show_vlans
@@ -21,8 +34,8 @@ class Profile:
     """What stays the same over a search, and what a reader of the number must know (R2544-23)."""
 
     plan: AddressPlan
-    frame_size: int
-    """Octets including the FCS."""
+    frame_size: FrameSize
+    """Octets including the FCS, or a sequence of sizes."""
     seed: int
     directions: tuple[Direction, ...]
     line_rate_bps: float | None = None
@@ -45,22 +58,45 @@ class Profile:
 
     @property
     def protocol(self) -> str:
-        return f"UDP over IPv{self.plan.ip_version}"
+        return "UDP over " + " and ".join(f"IPv{version}" for version in sorted(self.plan.versions))
+
+    @property
+    def frames(self) -> str:
+        """`64 octet frames`, or the sequence of their sizes."""
+        return describe_frames(self.frame_size)
+
+    @property
+    def octets(self) -> str:
+        """`64 octets`, or the same."""
+        return describe_size(self.frame_size)
+
+    @property
+    def mix(self) -> dict[str, Any] | None:
+        """Of which sizes and IP versions the frames are, as a document; None if all are alike."""
+        return describe_mix(self.plan, self.frame_size)
 
     @property
     def traffic(self) -> Traffic:
-        """What the frames really carry."""
+        """What the frames really carry; of a mix of IP versions those of the first plan."""
         return Traffic(plan=self.plan, directions=self.directions)
+
+    @property
+    def traffics(self) -> tuple[Traffic, ...]:
+        """The same of both IP versions, if there are two."""
+        other = () if self.plan.other is None else (Traffic(plan=self.plan.other.plan, directions=self.directions),)
+        return (self.traffic, *other)
 
     @property
     def hosts(self) -> str:
         """`1 address pair`, `65,534 x 65,534 addresses`: as they occur, not as the plan has them."""
-        return self.traffic.addresses
+        each = [traffic.addresses for traffic in self.traffics]
+        return each[0] if len(each) == 1 else " and ".join(f"IPv{t.plan.ip_version} {t.addresses}" for t in self.traffics)
 
     @property
     def sent_lines(self) -> list[str]:
         """What a reader must know of the frames: addresses, ports, seed, gateways, routes, MACs (SEED-49)."""
-        return [*self.traffic.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs), *self.vlan_lines]
+        lines = [line for t in self.traffics for line in t.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs)]
+        return [*lines, *mix_lines(self.plan, self.frame_size), *self.vlan_lines]
 
     @property
     def vlan_lines(self) -> list[str]:
@@ -78,7 +114,8 @@ class Profile:
     @property
     def deviations(self) -> list[Deviation]:
         """Of the whole, beside those of single trials."""
-        sides = [self.plan.right if direction == "forward" else self.plan.left for direction in self.directions]
+        plans = [traffic.plan for traffic in self.traffics]
+        sides = [plan.right if direction == "forward" else plan.left for plan in plans for direction in self.directions]
         return learning_deviations(self.learning, sum(side.hosts.addresses for side in sides)) if self.plan.is_direct else []
 
     def to_document(self) -> dict[str, Any]:
@@ -90,7 +127,8 @@ class Profile:
             "networks": {side.name: self.traffic.hosts(side.name).network_count for side in self.plan.sides},
             "traffic": self.traffic.to_document(macs=self.macs, host_macs=self.host_macs),
             "protocol": self.protocol,
-            "frame_size": self.frame_size,
+            "frame_size": whole_octets(self.frame_size),
+            "mix": self.mix,
             "seed": self.seed,
             "directions": list(self.directions),
             "host_macs": self.host_macs,

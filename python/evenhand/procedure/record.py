@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
+from evenhand.plan import whole_octets
 from evenhand.procedure.tester import OpenTester
 from evenhand.search import Goal, SearchResult, SearchTrial
 from evenhand.trial import TrialResult
@@ -83,7 +84,7 @@ def recording(
         name,
         kind=kind,
         plan=profile.plan.to_contract(),
-        frame_size=profile.frame_size,
+        frame_size=whole_octets(profile.frame_size),
         seed=profile.seed,
         setup=tester.details(),
         goal=goal,

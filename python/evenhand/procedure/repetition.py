@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan
+from evenhand.plan import AddressPlan, FrameSize, Imix, describe_size, whole_octets
 from evenhand.procedure.events import Note, OnEvent
-from evenhand.procedure.frame_size import choose_frame_size
+from evenhand.procedure.frame_size import choose_frames
 from evenhand.procedure.loss import FrameLoss, LossOutcome
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
@@ -51,7 +51,7 @@ class Repetitions:
 class Row(Generic[T]):
     """What was found with one frame size."""
 
-    frame_size: int
+    frame_size: FrameSize
     asked: int
     """Repetitions."""
     repetitions: tuple[T, ...]
@@ -118,13 +118,16 @@ class LossTable:
         return {"rows": rows, "deviations": [deviation.to_document() for deviation in self.deviations]}
 
 
-def check_frame_sizes(plan: AddressPlan, sizes: Sequence[int | None], *, tag_octets: int = 0) -> tuple[tuple[int, ...], list[str]]:
+def check_frame_sizes(
+    plan: AddressPlan, sizes: Sequence[FrameSize | None], *, tag_octets: int = 0
+) -> tuple[tuple[FrameSize, ...], list[str]]:
     """What is used for these sizes, and notes where it is another one (R5180-10). RequestError if one is impossible, or twice there."""
-    chosen, notes = [], []
+    chosen: list[FrameSize] = []
+    notes = []
     for wanted in sizes:
-        size, note = choose_frame_size(plan, wanted, tag_octets=tag_octets)
+        size, note = choose_frames(plan, wanted, tag_octets=tag_octets)
         if size in chosen:
-            raise RequestError(f"{size} octets is in the list twice", where="--frame-size", next_step="Name each size once.")
+            raise RequestError(f"{describe_size(size)} is in the list twice", where="--frame-size", next_step="Name each size once.")
         chosen.append(size)
         notes += [] if note is None else [note]
     if not chosen:
@@ -132,7 +135,19 @@ def check_frame_sizes(plan: AddressPlan, sizes: Sequence[int | None], *, tag_oct
     return tuple(chosen), notes
 
 
-def repeat(measure: Callable[[int], T], repetitions: Repetitions, *, frame_size: int, on_event: OnEvent) -> Row[T]:
+def check_whole_sizes(sizes: Sequence[FrameSize]) -> tuple[int, ...]:
+    """The same sizes, none of which is a sequence. RequestError if one is (R6985-02)."""
+    for size in sizes:
+        if isinstance(size, Imix):
+            raise RequestError(
+                f"{size}: bursts are measured with frames of one size (RFC 9004, section 3)",
+                where="--frame-size",
+                next_step="Name sizes alone.",
+            )
+    return tuple(size for size in sizes if not isinstance(size, Imix))
+
+
+def repeat(measure: Callable[[int], T], repetitions: Repetitions, *, frame_size: FrameSize, on_event: OnEvent) -> Row[T]:
     """Measure until there are as many as asked for, or they agree, or one was stopped.
 
     Args:
@@ -142,13 +157,13 @@ def repeat(measure: Callable[[int], T], repetitions: Repetitions, *, frame_size:
     stopped_early = None
     while len(done) < repetitions.count and stopped_early is None:
         if repetitions.count > 1:
-            on_event(Note(text=f"{frame_size} octets, repetition {len(done) + 1} of {repetitions.count}:", is_heading=True))
+            on_event(Note(text=f"{describe_size(frame_size)}, repetition {len(done) + 1} of {repetitions.count}:", is_heading=True))
         done.append(measure(len(done) + 1))
         if len(done) < repetitions.count:
             stopped_early = _why_enough(done, repetitions)
     if stopped_early is not None:
         stopped_early = f"stopped after {len(done)} of {repetitions.count} repetitions: {stopped_early}"
-        on_event(Note(text=f"{frame_size} octets: {stopped_early}."))
+        on_event(Note(text=f"{describe_size(frame_size)}: {stopped_early}."))
     return Row(frame_size=frame_size, asked=repetitions.count, repetitions=tuple(done), stopped_early=stopped_early)
 
 
@@ -206,7 +221,8 @@ def each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:
 
 def _row_document(row: Row[T], figures: dict[str, Any]) -> dict[str, Any]:
     return {
-        "frame_size": row.frame_size,
+        "frame_size": whole_octets(row.frame_size),
+        "imix": str(row.frame_size) if isinstance(row.frame_size, Imix) else None,
         "asked_repetitions": row.asked,
         "stopped_early": row.stopped_early,
         **figures,

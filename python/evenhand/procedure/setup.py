@@ -41,6 +41,11 @@ class Setup:
 
     def check_plan(self, plan: AddressPlan) -> None:
         """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses, and nothing would say why."""
+        if self.lab is not None and plan.other is not None:
+            raise RequestError(
+                f"the lab {self.lab.name!r} is set up for one IP version, not for {plan.title}", where="--plan",
+                next_step=f"Use --plan {plan_title(self.lab.plan)} alone, or a testbed file.",
+            )  # fmt: skip
         if self.lab is not None and self.lab.plan != plan.name:
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for {plan_title(self.lab.plan)}, not for {plan.title}",
@@ -48,7 +53,7 @@ class Setup:
                 next_step=f"Use --plan {plan_title(self.lab.plan)}, or: evenhand lab up linux --plan {plan.title}",
             )
         known = self.testbed.dut.plan
-        if known not in (None, plan.name):
+        if known is not None and (known != plan.name or plan.other is not None):
             raise RequestError(
                 f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
                 where=f"{self.name}: dut.plan",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from evenhand.errors import HostError
 from evenhand.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
+from evenhand.plan import whole_octets
 from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.record import Recorder, recording
@@ -60,7 +61,8 @@ def _conditions(tester: OpenTester) -> dict[str, Any]:
     profile, testbed = tester.profile, tester.setup.testbed
     return {
         "plan": profile.plan.to_contract(),
-        "frame_size": profile.frame_size,
+        "frame_size": whole_octets(profile.frame_size),
+        **({} if profile.mix is None else {"mix": profile.mix}),
         "directions": list(profile.directions),
         "host_macs": profile.host_macs,
         "ports": {side: port.to_contract() for side, port in testbed.ports.items()},

@@ -10,20 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from evenhand.plan import AddressPlan, Direction, HostMacs, make_plan
+from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, describe_size, make_plan
 from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import BackToBackGoal, BackToBackTable, measure_back_to_back
 from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frame_size
+from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
 from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.recovery import Recovery, RecoveryGoal, check_throughput, measure_recovery
-from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, repeat
+from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, check_whole_sizes, repeat
 from evenhand.procedure.setup import DEFAULT_PLAN, Setup
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
@@ -41,9 +41,9 @@ class Conditions(TypedDict, total=False):
     """What stays the same in all trials of a procedure; all of it may be left out."""
 
     plan: str | AddressPlan
-    """The address plan, or its name. Default: gateway-v4 with all its addresses (SEED-05)."""
-    frame_size: int
-    """Octets with the FCS. Default: 64, or the smallest that the plan's frames can have."""
+    """The address plan, or its name; `mix_versions` makes one of two. Default: gateway-v4 with all its addresses (SEED-05)."""
+    frame_size: FrameSize
+    """Octets with the FCS, or an `Imix` (RFC 6985). Default: 64, or the smallest that the plan's frames can have."""
     directions: tuple[Direction, ...]
     """Default: both at once (R2544-15)."""
     seed: int
@@ -134,7 +134,7 @@ class OpenTestbed:
 
     def throughput_table(
         self,
-        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        frame_sizes: Sequence[FrameSize] = RFC_FRAME_SIZES,
         *,
         repetitions: Repetitions = ONCE,
         goal: Goal | None = None,
@@ -153,16 +153,16 @@ class OpenTestbed:
         rows = []
         for size in sizes:
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
-            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             if single_pair_first:
                 one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
-                first = self.throughput(goal=chosen, name=f"throughput, {size} octets, one address pair", **one_pair)
+                first = self.throughput(goal=chosen, name=f"throughput, {describe_size(size)}, one address pair", **one_pair)
                 of_size["single_pair"] = SinglePair.of(first.search, first.profile)
             with self.tester(check=lambda profile: check_maximum(chosen, profile), **of_size) as opened:
                 started, bounded = choose_start(opened, chosen, on_event=self.on_event, recorder=self.recorder)
 
-                def search(number: int, tester: OpenTester = started, goal: Goal = bounded, size: int = size) -> Throughput:
-                    name = f"throughput, {size} octets, repetition {number}"
+                def search(number: int, tester: OpenTester = started, goal: Goal = bounded, size: FrameSize = size) -> Throughput:
+                    name = f"throughput, {describe_size(size)}, repetition {number}"
                     return measure_throughput(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
 
                 rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
@@ -172,7 +172,7 @@ class OpenTestbed:
 
     def loss_table(
         self,
-        frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
+        frame_sizes: Sequence[FrameSize] = RFC_FRAME_SIZES,
         *,
         repetitions: Repetitions = ONCE,
         goal: LossGoal | None = None,
@@ -184,11 +184,11 @@ class OpenTestbed:
         rows = []
         for size in sizes:
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
-            self.on_event(Note(text=f"{size} octets:", is_heading=True))
+            self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **of_size) as tester:
 
-                def series(number: int, tester: OpenTester = tester, size: int = size) -> FrameLoss:
-                    name = f"loss, {size} octets, repetition {number}"
+                def series(number: int, tester: OpenTester = tester, size: FrameSize = size) -> FrameLoss:
+                    name = f"loss, {describe_size(size)}, repetition {number}"
                     return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
                 rows.append(repeat(series, repetitions, frame_size=size, on_event=self.on_event))
@@ -212,7 +212,8 @@ class OpenTestbed:
             throughputs: By frame size, fps per direction that were measured before under the same conditions, and where. The others are
                 measured first (R9004-01).
         """
-        plan, sizes = self._sizes(frame_sizes, conditions)
+        plan, any_sizes = self._sizes(frame_sizes, conditions)
+        sizes = check_whole_sizes(any_sizes)
         chosen = goal or BackToBackGoal(**retries_of(self.setup.testbed.limits))
         rows = []
         for size in sizes:
@@ -228,7 +229,7 @@ class OpenTestbed:
                 break
         return BackToBackTable(rows=tuple(rows))
 
-    def _sizes(self, frame_sizes: Sequence[int], conditions: Conditions) -> tuple[AddressPlan, tuple[int, ...]]:
+    def _sizes(self, frame_sizes: Sequence[FrameSize], conditions: Conditions) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
         """All of them are checked before the first is measured."""
         given = conditions.get("plan", DEFAULT_PLAN)
         plan = make_plan(given) if isinstance(given, str) else given
@@ -248,7 +249,7 @@ class OpenTestbed:
         *,
         check: Callable[[Profile], object] = lambda profile: None,
         plan: str | AddressPlan = DEFAULT_PLAN,
-        frame_size: int | None = None,
+        frame_size: FrameSize | None = None,
         directions: tuple[Direction, ...] = BOTH_DIRECTIONS,
         seed: int = 1,
         waits: Waits = RFC_WAITS,
@@ -264,7 +265,7 @@ class OpenTestbed:
         """
         address_plan = make_plan(plan) if isinstance(plan, str) else plan
         self.setup.check_plan(address_plan)
-        size, note = choose_frame_size(address_plan, frame_size, tag_octets=self.setup.testbed.tag_octets)
+        size, note = choose_frames(address_plan, frame_size, tag_octets=self.setup.testbed.tag_octets)
         if note is not None:
             self.on_event(Note(text=note))
         opened = open_tester(

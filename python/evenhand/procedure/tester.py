@@ -15,7 +15,7 @@ from evenhand.lab import lab_status
 from evenhand.lab.namespaces import namespace_path
 from evenhand.lab.state import tester_resource
 from evenhand.locks import holding
-from evenhand.plan import AddressPlan, Direction, HostMacs, PortMacs, SideName
+from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, PortMacs, SideName, largest_octets, mean_octets
 from evenhand.procedure.events import OnEvent, TrialPhase
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
@@ -83,6 +83,7 @@ class OpenTester:
             "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(),
             "host_macs": profile.host_macs,
             "directions": list(profile.directions),
+            "mix": profile.mix,
             "traffic": profile.traffic.to_document(macs=profile.macs, host_macs=profile.host_macs),
             "learning": None if profile.learning is None else profile.learning.to_document(),
         }
@@ -93,7 +94,7 @@ def open_tester(
     setup: Setup,
     plan: AddressPlan,
     *,
-    frame_size: int,
+    frame_size: FrameSize,
     seed: int,
     directions: tuple[Direction, ...],
     engine: Path | None,
@@ -115,7 +116,7 @@ def open_tester(
         RequestError: The DUT, or a port, does not take frames of this size.
         HostError: Another tester has the lab or one of the ports; names its process.
     """
-    setup.check_frame_size(frame_size)
+    setup.check_frame_size(largest_octets(frame_size))
     with ExitStack() as stack:
         command = setup.engine_command(engine)
         locked = stack.enter_context(_locked(setup))
@@ -127,7 +128,7 @@ def open_tester(
         rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
         known = [rate for rate in rates if rate is not None]
         line_rate_bps = min(known) if known else None
-        largest = setup.testbed.largest_on_a_link(frame_size)
+        largest = setup.testbed.largest_on_a_link(mean_octets(frame_size))
         profile = Profile(
             plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
             theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, largest), host_macs=host_macs,

@@ -57,7 +57,7 @@ def back_to_back_lines(table: BackToBackTable) -> list[str]:
 
 
 def _row_lines(row: BackToBack) -> list[str]:
-    head, goal = f"{row.profile.frame_size} octets:", row.goal
+    head, goal = f"{row.profile.octets}:", row.goal
     lines = [
         f"{head} bursts at {format_count(goal.rate_fps)} fps per direction, {format_count(goal.max_frames)} frames at most;"
         f" theoretical limit {describe_limit(row.profile)}."

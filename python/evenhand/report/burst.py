@@ -32,7 +32,7 @@ def burst_lines(result: BurstIntervals) -> list[str]:
     """What a reader must know of the table: conditions, what the columns are, deviations."""
     profile, goal = result.profile, result.goal
     lines = [
-        f"Bursts at {format_count(goal.rate_fps)} fps per direction; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts}"
+        f"Bursts at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol}, {profile.hosts}"
         f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         "Interval: from the begin of a burst to that of the next; gap: from the end of one to the begin of the next. Binary search to"
         f" {format_ratio(goal.precision)} of the interval, trials of {format_duration(goal.duration_s)}, the result confirmed by one of"

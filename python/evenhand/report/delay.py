@@ -47,7 +47,7 @@ def delay_lines(result: DelayResult) -> list[str]:
     profile, goal = result.profile, result.goal
     counted = f"{format_count(goal.tags)} tagged" if goal.tags else "all"
     lines = [
-        f"{goal.test.headline} at {format_count(goal.rate_fps)} fps per direction; {profile.frame_size} octet frames, {profile.protocol},"
+        f"{goal.test.headline} at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol},"
         f" {profile.hosts} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         f"{len(result.valid)} of {goal.repetitions} repetitions, each of {format_duration(goal.length_s)}, with {counted} frames that are"
         f" due from {format_duration(goal.start_s)} on. A lost frame is infinitely late.",

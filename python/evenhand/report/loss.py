@@ -41,7 +41,7 @@ def loss_lines(result: FrameLoss) -> list[str]:
     profile, goal = result.profile, result.goal
     lines = [
         f"Frame loss rate from {format_count(goal.max_fps)} fps per direction down in steps of {format_ratio(goal.step)}, trials of"
-        f" {format_duration(goal.duration_s)}; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts}"
+        f" {format_duration(goal.duration_s)}; {profile.frames}, {profile.protocol}, {profile.hosts}"
         f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         f"Outcome: {_describe(result)}.",
     ]

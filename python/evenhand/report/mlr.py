@@ -54,8 +54,7 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     """A line for each goal with the items of R2544-23, then all its attributes, what was sent, what deviates (MLR-11)."""
     lines = [_goal_line(found, profile) for found in result.goals]
     lines.append(
-        f"{profile.frame_size} octet frames, {profile.protocol}, {profile.hosts} ({profile.plan.label}); theoretical limit "
-        f"{describe_limit(profile)}."
+        f"{profile.frames}, {profile.protocol}, {profile.hosts} ({profile.plan.label}); theoretical limit {describe_limit(profile)}."
     )
     for found in result.goals:
         goal = found.goal

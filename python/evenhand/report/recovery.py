@@ -43,7 +43,7 @@ def recovery_lines(result: Recovery) -> list[str]:
     lines = [
         f"System recovery: {format_count(load.rate_fps)} fps per direction for {format_duration(load.duration_s)}, then"
         f" {format_count(load.then.rate_fps)} fps for {format_duration(load.then.duration_s)};"
-        f" throughput {format_count(goal.throughput_fps)} fps, {source}; {profile.frame_size} octet frames, {profile.protocol},"
+        f" throughput {format_count(goal.throughput_fps)} fps, {source}; {profile.frames}, {profile.protocol},"
         f" {profile.hosts} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         DEFINITION,
     ]

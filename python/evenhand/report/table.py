@@ -7,6 +7,7 @@ from collections import Counter
 
 from rich.table import Table
 
+from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
 from evenhand.procedure import FrameLoss, Interval, LossTable, Row, Statistics, Throughput, ThroughputTable
 from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, verification_lines
 from evenhand.search import MlrGoals, Outcome, ThroughputGoal
@@ -24,7 +25,7 @@ def throughput_sizes_table(table: ThroughputTable) -> Table:
         limit = row.repetitions[0].profile.theoretical_fps
         cells = [_bound(row) + format_count(round(value)) for value in _figures(statistics)] if statistics else ["-"] * len(FIGURES)
         interval = "-" if statistics is None else _interval(statistics.median_interval, percent=False)
-        shown.add_row(str(row.frame_size), "?" if limit is None else format_count(limit), *cells, interval, _outcomes(row))
+        shown.add_row(describe_row(row.frame_size), "?" if limit is None else format_count(limit), *cells, interval, _outcomes(row))
     return shown
 
 
@@ -37,8 +38,15 @@ def loss_sizes_table(table: LossTable) -> Table:
             cells = [format_ratio(value) for value in _figures(statistics)] if statistics else ["-"] * len(FIGURES)
             interval = "-" if statistics is None else _interval(statistics.median_interval, percent=True)
             counted = f"{0 if statistics is None else statistics.count} of {len(row.repetitions)}"
-            shown.add_row(str(row.frame_size), format_ratio(share), f"{format_count(maximum_fps * share)} fps", *cells, interval, counted)
+            shown.add_row(
+                describe_row(row.frame_size), format_ratio(share), f"{format_count(maximum_fps * share)} fps", *cells, interval, counted
+            )
     return shown
+
+
+def describe_row(size: FrameSize) -> str:
+    """What stands below "octets"."""
+    return f"{float(size.mean):.6g} ({size})" if isinstance(size, Imix) else str(size)
 
 
 def table_lines(table: ThroughputTable | LossTable) -> list[str]:
@@ -47,13 +55,13 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
     results: list[Throughput | FrameLoss] = [result for row in rows for result in row.repetitions]
     profile = results[0].profile
     lines = [f"{profile.protocol}, {profile.hosts} ({profile.plan.label}), {' and '.join(profile.directions)}."]
-    lines += [f"{row.frame_size} octets: theoretical limit {describe_limit(row.repetitions[0].profile)}." for row in rows]
-    lines += [f"{row.frame_size} octets: {row.stopped_early}." for row in rows if row.stopped_early is not None]
+    lines += [f"{describe_size(row.frame_size)}: theoretical limit {describe_limit(row.repetitions[0].profile)}." for row in rows]
+    lines += [f"{describe_size(row.frame_size)}: {row.stopped_early}." for row in rows if row.stopped_early is not None]
     for row in rows:
         one_pair = row.repetitions[0].profile.single_pair
         if one_pair is not None:
             value = "no throughput" if one_pair.throughput_fps is None else f"{format_count(one_pair.throughput_fps)} fps per direction"
-            lines.append(f"{row.frame_size} octets: before it, {one_pair.source}, with 1 address pair: {value}.")
+            lines.append(f"{describe_size(row.frame_size)}: before it, {one_pair.source}, with 1 address pair: {value}.")
     if max(len(row.repetitions) for row in rows) > 1:
         lines.append(
             "The interval of the median is by order statistics, so it holds for any distribution of independent repetitions; in brackets"
@@ -67,7 +75,8 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
         if isinstance(goal, MlrGoals):
             lines.append("Each value is that of the strictest goal; --json and the run file have those of all goals.")
         lines += [f"{row.frame_size} octets: {line}" for row in table.rows for line in _ceiling_lines(row.repetitions[0])]
-    lines += [*profile.sent_lines, *dut_lines(profile)]
+    sent = [line for row in rows for line in mix_lines(row.repetitions[0].profile.plan, row.frame_size)]
+    lines += [*dict.fromkeys([*profile.sent_lines, *sent]), *dut_lines(profile)]
     trials = [trial for result in results for trial in _trials(result)]
     counts = ", ".join(f"{sum(trial is verdict for trial in trials)} {verdict}" for verdict in Verdict)
     lines.append(f"Trials: {len(trials)} ({counts}).")

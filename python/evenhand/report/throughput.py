@@ -63,7 +63,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
         value = f"{bound}{format_count(result.throughput_fps)} fps per direction{both}"
     loss = f" with a loss ratio of at most {format_ratio(result.goal.loss_ratio)}" if result.goal.loss_ratio else ""
     lines = [
-        f"Throughput{loss}: {value}; {profile.frame_size} octet frames, {profile.protocol}, {profile.hosts} ({profile.plan.label}); "
+        f"Throughput{loss}: {value}; {profile.frames}, {profile.protocol}, {profile.hosts} ({profile.plan.label}); "
         f"theoretical limit {describe_limit(profile)}.",
         f"Outcome: {describe_outcome(result)}.",
         *profile.sent_lines,

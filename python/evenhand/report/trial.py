@@ -45,7 +45,7 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     head = Text.assemble(
         f"Trial {result.trial}: ", (str(result.verdict), VERDICT_STYLES[result.verdict]),
         f" at {format_count(result.intended_fps)} fps per direction for {format_duration(result.intended_duration_s)}, "
-        f"{result.frame_size} octet frames",
+        f"{result.frame_size} octet frames" if profile is None else profile.frames,
     )  # fmt: skip
     lines: list[RenderableType] = [head, *(Text(f"  {reason.code}: {reason.text}") for reason in join_directions(result.reasons))]
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -55,6 +55,8 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     for title, cell in _ROWS:
         table.add_row(title, *(cell(direction) for direction in result.directions.values()))
     lines.append(table)
+    if any(direction.classes for direction in result.directions.values()):
+        lines.append(_classes_table(result))
     for name, direction in result.directions.items():
         tenths = [f"{index / 10:.1f} s: {format_count(lost)}" for index, lost in enumerate(direction.lost_by_tenth) if lost]
         if tenths:
@@ -69,6 +71,19 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     deviations = (*(() if profile is None else profile.deviations), *result.deviations)
     lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in deviations]
     return Group(*lines)
+
+
+def _classes_table(result: TrialResult) -> Table:
+    """Of a mix: a row for each IP version and size of each direction."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    for title in ("octets", "offered frames", "received frames", "lost frames"):
+        table.add_column(title, justify="right")
+    for name, direction in result.directions.items():
+        for c in direction.classes:
+            counts = (c.offered_frames, c.received_frames, c.lost_frames)
+            table.add_row(f"{name}, IPv{c.ip_version}", str(c.frame_size), *map(format_count, counts))
+    return table
 
 
 def host_line(result: TrialResult) -> str:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from evenhand.errors import EvenhandError, RequestError
-from evenhand.plan import AddressPlan, SideName, make_plan
+from evenhand.plan import AddressPlan, FrameSize, SideName, describe_size, largest_octets, make_plan, mean_octets, mix_request, whole_octets
 from evenhand.testbed.device import read_device
 from evenhand.testbed.eal_arguments import check_eal_arguments
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
@@ -259,21 +260,25 @@ class Testbed(_Table):
         """Of the VLAN tags of the link that has more."""
         return max(port.tag_octets for port in self.ports.values())
 
-    def largest_on_a_link(self, frame_size: int) -> int:
-        """Octets of a frame that leaves with `frame_size`, where its tags are more."""
-        return frame_size + abs(self.left.tag_octets - self.right.tag_octets)
+    def largest_on_a_link(self, octets: int | Fraction) -> Fraction:
+        """Octets of a frame that leaves with so many, where its tags are more."""
+        return Fraction(octets) + abs(self.left.tag_octets - self.right.tag_octets)
 
-    def max_theoretical_fps(self, frame_size: int) -> int | None:
+    def max_theoretical_fps(self, frame_size: FrameSize) -> int | None:
         """Of the slower port, per direction; None if the file gives no line rate."""
         rates = [port.line_rate for port in self.ports.values() if port.line_rate is not None]
-        return max_theoretical_fps(min(rates), self.largest_on_a_link(frame_size)) if rates else None
+        return max_theoretical_fps(min(rates), self.largest_on_a_link(mean_octets(frame_size))) if rates else None
 
-    def open_request(self, plan: AddressPlan, *, frame_size: int, seed: int) -> dict[str, Any]:
+    def open_request(self, plan: AddressPlan, *, frame_size: FrameSize, seed: int) -> dict[str, Any]:
         """The arguments of the engine's `open`."""
         workers = lay_out_workers(self.tester.cpus, self.tester.receive_queues)
         ports = {side: port.to_contract() for side, port in self.ports.items()}
         # With hugepages DPDK takes more when it needs more.
-        needed = LEAST_MEMORY_MB if self.tester.hugepages else needed_memory_mb(workers, ports, self.largest_on_a_link(frame_size))
+        needed = (
+            LEAST_MEMORY_MB
+            if self.tester.hugepages
+            else needed_memory_mb(workers, ports, int(self.largest_on_a_link(largest_octets(frame_size))))
+        )
         host: dict[str, Any] = {"memory_mb": self.tester.memory or needed, "hugepages": self.tester.hugepages}
         if self.tester.extra_eal_arguments:
             host["extra_eal_arguments"] = list(self.tester.extra_eal_arguments)
@@ -283,7 +288,8 @@ class Testbed(_Table):
             "ports": ports,
             "workers": workers,
             "plan": plan.to_contract(),
-            "frame_size": frame_size,
+            "frame_size": whole_octets(frame_size),
+            **mix_request(plan, frame_size),
             "seed": seed,
             **({} if dut is None else {"dut": dut}),
         }
@@ -315,13 +321,13 @@ def make_testbed(document: dict[str, Any], *, where: str) -> Testbed:
     return testbed
 
 
-def check_rate(rate_fps: float, limit_fps: float | None, *, line_rate_bps: float | None, frame_size: int, where: str) -> None:
+def check_rate(rate_fps: float, limit_fps: float | None, *, line_rate_bps: float | None, frame_size: FrameSize, where: str) -> None:
     """Refuse a rate above the line rate, if that is known (R2544-15, R2544-16)."""
     if limit_fps is None or rate_fps <= limit_fps:
         return
     line = "the line rate" if line_rate_bps is None else format_line_rate(line_rate_bps)
     raise RequestError(
-        f"{format_count(rate_fps)} fps is above the maximum frame rate of {line} with {frame_size} octets,"
+        f"{format_count(rate_fps)} fps is above the maximum frame rate of {line} with {describe_size(frame_size)},"
         f" {format_count(limit_fps)} fps per direction",
         where=where,
         next_step=f"Use at most {format_count(limit_fps).replace(',', '')}fps.",

@@ -17,6 +17,7 @@ from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.result import (
     CONTRACT,
+    ClassCount,
     Delays,
     Deviation,
     DirectionResult,
@@ -42,6 +43,7 @@ __all__ = [
     "SHORT_WAITS",
     "USUAL_OVERDUE_AFTER_US",
     "Burst",
+    "ClassCount",
     "CpuStalls",
     "DelayWish",
     "Delays",

@@ -135,6 +135,18 @@ class Delays:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCount:
+    """Frames of one size and IP version in a mix, in one direction."""
+
+    ip_version: int
+    frame_size: int
+    """Octets including the FCS, as sent."""
+    offered_frames: int
+    received_frames: int
+    lost_frames: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LostFrame:
     """One that was offered and did not come."""
 
@@ -169,6 +181,8 @@ class DirectionResult:
     first_lost: tuple[int, ...]
     delays: Delays | None = None
     """Only where the trial was asked for them."""
+    classes: tuple[ClassCount, ...] = ()
+    """Of a mix; empty if all frames are alike."""
     last_lost: LostFrame | None = None
     """Only where the load changed; None if nothing was lost too."""
 
@@ -192,7 +206,7 @@ class TrialResult:
     started_at: str
     """RFC 3339, UTC."""
     frame_size: int
-    """Octets including the FCS."""
+    """Octets including the FCS; of a mix the mean, rounded."""
     intended_fps: float
     """Per direction, over the whole sending phase: with bursts their silence counts, and of two loads it is the mean."""
     intended_duration_s: float
@@ -338,13 +352,22 @@ def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
         lost_by_tenth=tuple(int(n) for n in document["lost_by_tenth"]),
         first_lost=tuple(int(n) for n in document["first_lost"]),
         delays=_delays(document["delays"]) if "delays" in document else None,
+        classes=tuple(_class(entry) for entry in document.get("classes", [])),
         last_lost=_lost_frame(document.get("last_lost")),
     )
+    for key in ("offered_frames", "received_frames"):
+        if result.classes and sum(getattr(entry, key) for entry in result.classes) != document[key]:
+            raise ValueError(f"{name}: {key} of the classes do not add up to {document[key]}")
     if result.lost_frames < 0 or result.lost_frames != document["lost_frames"]:
         raise ValueError(
             f"{name}: lost {document['lost_frames']} of {result.offered_frames} offered, but {result.received_frames} received"
         )
     return result
+
+
+def _class(document: Mapping[str, Any]) -> ClassCount:
+    keys = ("ip_version", "frame_size", "offered_frames", "received_frames", "lost_frames")
+    return ClassCount(**{key: _whole(document, key) for key in keys})
 
 
 def _lost_frame(document: Mapping[str, Any] | None) -> LostFrame | None:

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 1: which frame of a direction is of which size and IP version. A sequence that repeats, so that all shares are exact."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from evenhand.errors import PlanError
+from evenhand.plan.imix import FrameSize, Imix
+from evenhand.plan.model import AddressPlan, OtherVersion
+
+MOST_OF_A_SHARE = 100
+"""Frames among which a share is exact (R5180-14)."""
+
+
+def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]) -> AddressPlan:
+    """Both plans on one testbed: of every n + m frames of a direction n are of the first and m of the second, evenly spread (R5180-14).
+
+    Args:
+        share: n and m, such as (90, 10), which is the same as (9, 1).
+
+    Raises:
+        PlanError: Both are of one IP version, or of different forms; or there is no such share.
+    """
+    n, m = (number // (math.gcd(*share) or 1) for number in share)
+    if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:
+        raise PlanError(
+            f"a share of {share[0]}/{share[1]}", where="--mix",
+            next_step="Write 90/10, 50/50 or 10/90, or others of at most 100 together; for one IP version give its plan alone.",
+        )  # fmt: skip
+    if first.ip_version == second.ip_version:
+        raise PlanError(
+            f"{first.title} and {second.title} are both IPv{first.ip_version}", where="--plan", next_step="Name one of each IP version."
+        )
+    if first.is_direct != second.is_direct:
+        raise PlanError(
+            f"{first.title} and {second.title}: one has its hosts behind gateways, the other on the link", where="--plan",
+            next_step="Name two plans of one form, such as gateway-v4+gateway-v6.",
+        )  # fmt: skip
+    return replace(first, other=OtherVersion(plan=second, share=(n, m)))
+
+
+def version_pattern(share: tuple[int, int]) -> tuple[int, ...]:
+    """Which of both plans, 0 or 1, each of n + m frames is of: m of them as far from each other as can be."""
+    total = sum(share)
+    return tuple((k + 1) * share[1] // total - k * share[1] // total for k in range(total))
+
+
+def mix_request(plan: AddressPlan, size: FrameSize) -> dict[str, Any]:
+    """The engine's `mix`; empty if all frames are alike.
+
+    Where sizes and IP versions both change, each version has each place of the sequence of sizes equally often: whenever both sequences
+    come to an end together, that of the versions moves on by one frame.
+    """
+    if plan.other is None and not isinstance(size, Imix):
+        return {}
+    octets = size.octets if isinstance(size, Imix) else (size,)
+    versions = (0,) if plan.other is None else version_pattern(plan.other.share)
+    together = math.lcm(len(octets), len(versions))
+    frames = [(octets[k % len(octets)], versions[(k + k // together) % len(versions)]) for k in range(len(octets) * len(versions))]
+    classes = sorted(set(frames), key=lambda frame: (frame[1], frame[0]))
+    numbers = {frame: number for number, frame in enumerate(classes)}
+    mix: dict[str, Any] = {
+        "classes": [{"frame_size": octets, "plan": number} for octets, number in classes],
+        "cycle": [numbers[frame] for frame in frames],
+    }
+    if plan.other is not None:
+        mix["other_plan"] = plan.other.plan.to_contract()
+    return {"mix": mix}
+
+
+def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
+    """For documents and run files; None if all frames are alike."""
+    if plan.other is None and not isinstance(size, Imix):
+        return None
+    other = plan.other
+    return {
+        "imix": str(size) if isinstance(size, Imix) else None,
+        "mean_frame_size": float(size.mean) if isinstance(size, Imix) else float(size),
+        "frame_sizes": list(size.octets) if isinstance(size, Imix) else [size],
+        "versions": None
+        if other is None
+        else {"plans": [plan.name, other.plan.name], "share": list(other.share), "other_plan": other.plan.to_contract()},
+    }
+
+
+def mix_lines(plan: AddressPlan, size: FrameSize) -> list[str]:
+    """Sentences for below a result."""
+    lines = []
+    if isinstance(size, Imix):
+        lines.append(
+            f"Frame sizes ({size}, RFC 6985): {size.counted}, in the order of the letters, again and again in each direction; mean"
+            f" {float(size.mean):.6g} octets. Rates are of frames; the theoretical limit is that of the mean."
+        )
+    if plan.other is not None:
+        n, m = plan.other.share
+        lines.append(
+            f"IP versions: of every {n + m} frames of a direction {n} are IPv{plan.ip_version} and {m} are IPv{plan.other.plan.ip_version},"
+            " evenly spread."
+        )
+    return lines

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 1: sequences of frame sizes, as RFC 6985 writes them, and both IP versions in one direction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.errors import PlanError, RequestError
+from evenhand.plan import Imix, describe_mix, gateway_v4, gateway_v6, make_plan, mix_lines, mix_request, mix_versions, parse_imix
+from evenhand.plan.imix import LETTERS
+from evenhand.plan.mix import version_pattern
+from evenhand.procedure import check_frame_sizes, choose_frames
+from evenhand.units import max_theoretical_fps
+
+
+def frames_of(mix: dict[str, object]) -> list[tuple[int, int]]:
+    """Of one period: size and plan of each frame."""
+    document = mix["mix"]
+    assert isinstance(document, dict)
+    classes = [(c["frame_size"], c["plan"]) for c in document["classes"]]
+    return [classes[number] for number in document["cycle"]]
+
+
+@pytest.mark.parametrize("text", ["IMIX - aaafg", "imix:aaafg", "IMIX-aaafg", " imix - aaafg "])
+def test_every_way_of_writing_is_the_same_sequence(text: str) -> None:
+    """R6985-01: a=64, f=1280, g=1518."""
+    imix = parse_imix(text)
+    assert imix.octets == (64, 64, 64, 1280, 1518)
+    assert str(imix) == "IMIX - aaafg"
+    assert imix.mean == 598
+    assert imix.counted == "3 x 64, 1280 and 1518 octets"
+
+
+def test_the_letters_are_those_of_the_rfc() -> None:
+    """R6985-01, RFC 6985 section 4."""
+    assert LETTERS == {"a": 64, "b": 128, "c": 256, "d": 512, "e": 1024, "f": 1280, "g": 1518, "h": 2112, "i": 9000, "j": 16000}
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("imix:aaz:z=1400", "IMIX - aaz (z=1400)"),
+        ("imix:AAAGG:A=84:G=1518", "CUSTOM IMIX - AAAGG (A=84, G=1518)"),
+        ("CUSTOM IMIX - AAAGG (A=84, G=1518)", "CUSTOM IMIX - AAAGG (A=84, G=1518)"),
+    ],
+)
+def test_sizes_of_ones_own_are_stated(text: str, printed: str) -> None:
+    """R6985-01: z and capital letters have the size that stands with them."""
+    assert str(parse_imix(text)) == printed
+
+
+@given(st.text(alphabet="abcdefgz", min_size=1, max_size=256) | st.text(alphabet="ABCDEFGZ", min_size=1, max_size=256))
+def test_what_is_printed_is_read_again(sequence: str) -> None:
+    """R6985-01: parser and printer, there and back."""
+    letters = [letter for letter in dict.fromkeys(sequence) if letter.isupper() or letter == "z"]
+    imix = Imix(sequence=sequence, sizes=tuple((letter, 64 + i) for i, letter in enumerate(letters)))
+    assert parse_imix(str(imix)) == imix
+    assert imix.mean * len(sequence) == sum(imix.octets)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("imix:", "no sequence"), ("IMIX - aa1", "no sequence"), ("imix:aak", "no letter 'k'"), ("imix:aaz", "size of z is not stated"),
+        ("imix:AAG:A=84", "size of G is not stated"), ("imix:aaA:A=84", "both"), ("imix:aa:a=65", "a is 64 octets by RFC 6985"),
+        ("imix:AA:A=84:B=90", "no frame is B"), ("imix:AA:A=84:A=85", "two sizes"), ("imix:AA:A=x", "no size of a letter"),
+        (f"imix:{'a' * 257}", "257 frames"),
+    ],
+)  # fmt: skip
+def test_what_is_no_sequence_is_refused(text: str, what: str) -> None:
+    """Three parts: what is wrong, where, what to do."""
+    with pytest.raises(RequestError, match=what) as refused:
+        parse_imix(text, where="--frame-size")
+    assert refused.value.where == "--frame-size"
+    assert refused.value.next_step
+
+
+def test_each_size_must_fit_the_plan() -> None:
+    """R5180-10, R2544-33: no size of a sequence is put in another's place."""
+    imix = parse_imix("imix:aaafg")
+    assert choose_frames(gateway_v4(), imix) == (imix, None)
+    with pytest.raises(RequestError, match="a of IMIX - aaafg is 64 octets: an IPv6 test frame has 84"):
+        choose_frames(gateway_v6(), imix)
+    with pytest.raises(RequestError, match="j of IMIX - aj is 16000 octets"):
+        choose_frames(gateway_v4(), parse_imix("imix:aj"))
+    both = mix_versions(gateway_v4(), gateway_v6(), (9, 1))
+    with pytest.raises(RequestError, match="an IPv6 test frame has 84"):
+        choose_frames(both, imix)
+    assert choose_frames(both, None) == (84, "Frame size 64 cannot hold an IPv6 test frame with its tag: 84 is used instead (R5180-10).")
+    sizes, _ = check_frame_sizes(gateway_v4(), [64, imix])
+    assert sizes == (64, imix)
+    with pytest.raises(RequestError, match="twice"):
+        check_frame_sizes(gateway_v4(), [imix, parse_imix("IMIX - aaafg")])
+
+
+def test_the_theoretical_rate_is_that_of_the_mean_size() -> None:
+    """R2544-16, R6985-01: 10 Gbit/s, (3 x 84 + 1300 + 1538) / 5 octets on the wire."""
+    assert max_theoretical_fps(10e9, parse_imix("imix:aaafg").mean) == 10_000_000_000 * 5 // (8 * (3 * 84 + 1300 + 1538)) == 2_022_653
+    assert max_theoretical_fps(10e9, Fraction(64)) == max_theoretical_fps(10e9, 64) == 14_880_952
+
+
+@pytest.mark.parametrize("share", [(90, 10), (50, 50), (10, 90), (1, 2), (99, 1), (37, 63)])
+def test_the_share_of_versions_is_exact_over_100_frames(share: tuple[int, int]) -> None:
+    """R5180-14: of 100 frames as many as asked for, wherever they begin, and evenly spread."""
+    plan = mix_versions(gateway_v4(), gateway_v6(), share)
+    assert plan.other is not None
+    frames = [version for _, version in frames_of(mix_request(plan, 84))]
+    assert len(frames) == sum(plan.other.share)
+    for begin in range(len(frames)):
+        for length in range(len(frames) + 1):
+            found = sum((frames * 2)[begin : begin + length])
+            assert abs(found - length * share[1] / sum(share)) < 1, "evenly spread"
+    if 100 % len(frames) == 0:
+        assert sum(frames * (100 // len(frames))) == 100 * share[1] // sum(share)
+
+
+@pytest.mark.parametrize("share", [(90, 10), (50, 50), (10, 90), (2, 1)])
+@pytest.mark.parametrize("text", ["imix:AAAFG:A=84:F=1280:G=1518", "imix:BA:A=84:B=85", "imix:ABAC:A=84:B=100:C=200"])
+def test_sizes_and_versions_do_not_depend_on_each_other(share: tuple[int, int], text: str) -> None:
+    """R6985-01, R5180-14: the sizes repeat exactly over all frames, and each IP version has each of them in the same share."""
+    plan, imix = mix_versions(gateway_v4(), gateway_v6(), share), parse_imix(text)
+    assert plan.other is not None
+    frames = frames_of(mix_request(plan, imix))
+    assert [size for size, _ in frames] == list(imix.octets) * (len(frames) // len(imix.octets))
+    pattern = version_pattern(plan.other.share)
+    for begin in range(0, len(frames), len(pattern)):
+        assert sum(version for _, version in frames[begin : begin + len(pattern)]) == plan.other.share[1]
+    counts = Counter(frames)
+    for version, part in enumerate(plan.other.share):
+        for size, times in Counter(imix.octets).items():
+            assert counts[size, version] * len(imix.octets) * len(pattern) == len(frames) * times * part
+
+
+def test_frames_that_are_all_alike_are_no_mix() -> None:
+    assert mix_request(gateway_v4(), 64) == {}
+    assert describe_mix(gateway_v4(), 64) is None
+    assert mix_lines(gateway_v4(), 64) == []
+
+
+def test_plans_that_make_no_mix_are_refused() -> None:
+    """Two of one version, of two forms, and shares that leave nothing for one of them."""
+    with pytest.raises(PlanError, match="both IPv4"):
+        mix_versions(gateway_v4(), make_plan("nets-v4-gateway"), (1, 1))
+    with pytest.raises(PlanError, match="behind gateways"):
+        mix_versions(gateway_v4(), make_plan("direct-v6"), (1, 1))
+    for share in [(100, 0), (0, 0), (99, 2), (101, 1)]:
+        with pytest.raises(PlanError, match="a share of"):
+            mix_versions(gateway_v4(), gateway_v6(), share)
+
+
+def test_a_single_pair_of_a_mix_is_one_of_each_version() -> None:
+    """SEED-02."""
+    plan = mix_versions(gateway_v4(), gateway_v6(), (1, 1)).single_pair()
+    assert plan.other is not None
+    assert plan.pairs == plan.other.plan.pairs == 1
+    assert plan.title == "gateway-v4+gateway-v6"
