@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/sum_up.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "run/load.hpp"
+
+namespace evenhand::run {
+namespace {
+
+using plan::Direction;
+
+constexpr double us_per_second = 1e6;
+constexpr double tenth_s = 0.1;
+
+/// What is known of the delays before unsent frames are marked in the map; lost and offered frames are left out.
+std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const tally::SequenceMap& map, std::unique_ptr<tally::VariationHistogram> variation) {
+    const auto& wish = tracks.wish();
+    auto result = std::make_shared<tally::DelayResult>();
+    result->first_frame = wish.first;
+    for (std::uint64_t n = 0; n < wish.tagged; ++n) result->tagged.push_back({wish.first + n * wish.tag_every, tracks.tagged(n)});
+    if (variation) {
+        result->variation = std::make_unique<tally::DelayResult::Variation>(tally::DelayResult::Variation{*variation, map.pairs(wish.first, map.frames())});
+    }
+    return result;
+}
+
+/// Offered is known from what each stream offered, since it sends its frames in their order.
+std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
+                                             const tally::ReceiverTally& received) {
+    if (tester.mix() == nullptr) return {};
+    std::vector<tally::ClassCount> counts;
+    for (const auto& c : tester.mix()->classes()) {
+        counts.push_back({.version = tester.plan(c.plan).version, .frame_size = c.frame_size, .received_frames = received.received_of_class[counts.size()]});
+    }
+    const auto add = [&](const WorkerTrial& trial, const auto& senders) {
+        for (std::size_t i = 0; i < senders.size(); ++i) {
+            if (trial.sender_directions[i] != direction) continue;
+            const auto offered = tester.mix()->count(trial.sender_shares[i], senders[i].tally().offered_frames);
+            for (std::size_t c = 0; c < counts.size(); ++c) counts[c].offered_frames += offered[c];
+        }
+    };
+    for (const auto& trial : trials) std::visit([&](const auto& senders) { add(*trial, senders); }, trial->senders);
+    return counts;
+}
+
+}  // namespace
+
+tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
+                              tally::SequenceMap& map, const tally::DelayTracks* tracks, Ticks start, double ticks_per_second, double sending_s) {
+    tally::DirectionResult d{.direction = direction, .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
+    Ticks last_send = start;
+    Ticks max_overdue = 0;
+    tally::ReceiverTally sum;
+    const bool has_variation = tracks != nullptr && tracks->wish().has_variation;
+    auto variation = has_variation ? std::make_unique<tally::VariationHistogram>() : nullptr;
+    for (const auto& trial : trials) {
+        for (const auto& reception : trial->receptions) {
+            if (reception.direction != direction) continue;
+            sum.add(*reception.tally);
+            if (variation) variation->add(*reception.variation);
+        }
+    }
+    std::shared_ptr<tally::DelayResult> delays;
+    std::uint64_t came = 0;
+    if (tracks != nullptr) {
+        delays = sum_up_delays(*tracks, map, std::move(variation));
+        came = map.frames() - tracks->wish().first - map.missing(tracks->wish().first, map.frames());
+    }
+    std::uint64_t end = 0;  // beyond the last frame that was to be sent
+    const auto each_sender = [&](auto use) {
+        for (const auto& trial : trials) {
+            std::visit(
+                [&](const auto& senders) {
+                    for (std::size_t i = 0; i < senders.size(); ++i) {
+                        if (trial->sender_directions[i] == direction) use(senders[i], trial->sender_shares[i]);
+                    }
+                },
+                trial->senders);
+        }
+    };
+    each_sender([&](const auto& sender, const frame::StreamShare& share) {
+        d.intended_frames += sender.frames();
+        if (sender.frames() != 0) end = std::max(end, share.sequence(sender.frames() - 1) + 1);
+    });
+    each_sender([&](const auto& sender, const frame::StreamShare& share) {
+        const auto& t = sender.tally();
+        d.offered_frames += t.offered_frames;
+        d.overdue_frames += t.overdue_frames;
+        d.refusals += t.refusals;
+        d.largest_burst = std::max(d.largest_burst, t.largest_burst);
+        max_overdue = std::max(max_overdue, t.max_overdue);
+        if (t.offered_frames != 0 && static_cast<std::int64_t>(t.last_send - last_send) > 0) last_send = t.last_send;
+        // What never left is not lost, and must not show as if it were.
+        for (std::uint64_t unsent = t.offered_frames; unsent < share.count(end); ++unsent) map.mark(share.sequence(unsent));
+    });
+    if (delays) {
+        delays->lost_frames = map.missing(delays->first_frame, map.frames());
+        delays->offered_frames = came + delays->lost_frames;
+        d.delays = delays;
+    }
+    d.offered_fps = static_cast<double>(d.offered_frames) / std::max(sending_s, static_cast<double>(last_send - start) / ticks_per_second);
+    d.max_overdue_us = static_cast<double>(max_overdue) * us_per_second / ticks_per_second;
+    d.received_frames = sum.received_frames;
+    d.duplicated_frames = sum.duplicated_frames;
+    d.reordered_frames = sum.reordered_frames;
+    d.late_frames = sum.late_frames;
+    d.late_by_gap_frames = sum.late_by_gap_frames;
+    d.corrupted_frames = sum.corrupted_frames;
+    d.wrong_length_frames = sum.wrong_length_frames;
+    d.foreign_frames = sum.foreign_frames;
+    d.stale_frames = sum.stale_frames;
+    d.neighbor_frames = sum.neighbor_frames;
+    d.max_poll_gap_us = static_cast<double>(sum.max_poll_gap) * us_per_second / ticks_per_second;
+    // No more than what the ring cannot hold of all that was sent: a burst that fits into it cannot overrun it, however long nobody looks.
+    d.gap_frames = std::min(static_cast<std::uint64_t>(static_cast<double>(sum.gap_excess) / ticks_per_second * peak_fps(request)),
+                            d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
+    d.latency = sum.latency;
+    d.classes = count_classes(tester, direction, trials, sum);
+    for (std::uint64_t first = 0, tenth = 1; first < end; ++tenth) {
+        const auto last = std::min(end, frames_before(request, static_cast<double>(tenth) * tenth_s));
+        d.lost_by_tenth.push_back(map.missing(first, last));
+        first = last;
+    }
+    constexpr std::size_t most_listed = 10;
+    d.first_lost = map.first_missing(end, most_listed);
+    if (request.then) {
+        if (const auto last = map.last_missing()) d.last_lost = {.sequence = *last, .due_s = due_s(request, *last)};
+    }
+    return d;
+}
+
+}  // namespace evenhand::run

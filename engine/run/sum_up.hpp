@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6, tally: what the workers counted in a trial becomes the result of a direction.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "run/tester.hpp"
+
+namespace evenhand::run {
+
+/// Of one direction, after its trial.
+///
+/// `map`: of the frames that came; those that never left are marked in it here. `delays`: nothing where they were not asked for. `start`: when frame
+/// 0 was due. `sending_s`: how long frames were to be sent at last.
+[[nodiscard]] tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, plan::Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
+                                            tally::SequenceMap& map, const tally::DelayTracks* delays, Ticks start, double ticks_per_second, double sending_s);
+
+}  // namespace evenhand::run
