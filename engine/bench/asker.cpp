@@ -78,7 +78,7 @@ void ask(const std::string& device, unsigned cpu, plan::IpVersion version, doubl
     const auto after = [&](double s) { return start + static_cast<Ticks>(s * ticks_per_second); };
     constexpr double for_last_answers_s = 0.5;
     run::Sender<port::DpdkPort, QuestionSource> sender{
-        port, 0, QuestionSource{version}, {start, ticks_per_second, rate_fps}, questions, run::Punctuality{.overdue_after = after(1e-4) - start}, after(seconds)};
+        port, 0, QuestionSource{version}, pace::EvenSchedule{start, ticks_per_second, rate_fps}, questions, run::Punctuality{.overdue_after = after(1e-4) - start}, after(seconds)};
     std::uint64_t answers = 0;
     for (Ticks now = start; now < after(seconds + for_last_answers_s); now = pace::TickClock::now()) {
         sender.turn(now);

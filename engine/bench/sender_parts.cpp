@@ -93,7 +93,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     run::Sender<DpdkPort, frame::TestFrameSource<V>> sender{port,
                                                             0,
                                                             source,
-                                                            {start, ticks_per_second, beyond_reach_fps},
+                                                            pace::EvenSchedule{start, ticks_per_second, beyond_reach_fps},
                                                             std::numeric_limits<std::uint64_t>::max() / 2,
                                                             run::Punctuality{.overdue_after = start},
                                                             start + static_cast<Ticks>(never_s * ticks_per_second)};

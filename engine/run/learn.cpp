@@ -154,7 +154,7 @@ LearningResult add(LearningResult first, const LearningResult& second) {
     first.stopped = first.stopped || second.stopped;
     for (std::size_t side = 0; side < first.sides.size(); ++side) {
         if (!second.sides[side]) continue;
-        if (!first.sides[side]) first.sides[side].emplace();
+        if (!first.sides[side]) first.sides[side] = LearningResult::OfSide{};
         auto& sum = *first.sides[side];
         const auto& more = *second.sides[side];
         sum.hosts += more.hosts;

@@ -52,7 +52,11 @@ inline std::uint64_t up(double frames) {
 
 /// When frame k is due, in seconds of the sending phase.
 [[nodiscard]] inline double due_s(const TrialRequest& request, std::uint64_t k) {
-    if (request.burst) return static_cast<double>(k / request.burst->frames) * request.burst->interval_s + static_cast<double>(k % request.burst->frames) / request.rate_fps;
+    if (const auto& burst = request.burst) {
+        const std::uint64_t number = k / burst->frames;
+        const std::uint64_t within = k % burst->frames;
+        return static_cast<double>(number) * burst->interval_s + static_cast<double>(within) / request.rate_fps;
+    }
     const auto first = first_frames_of(request);
     if (k < first || !request.then) return static_cast<double>(k) / request.rate_fps;
     return static_cast<double>(first) / request.rate_fps + static_cast<double>(k - first) / request.then->rate_fps;

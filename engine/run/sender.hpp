@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "pace/schedule.hpp"
 #include "tally/tally.hpp"
@@ -51,8 +52,8 @@ constexpr unsigned burst_size = 32;  // smaller costs rate (bench/sender), large
 template <TxPort Port, FrameSource Source>
 class Sender {
    public:
-    Sender(Port& port, unsigned queue, const Source& source, const pace::Schedule& schedule, std::uint64_t frames, const Punctuality& punctuality, Ticks deadline) noexcept
-        : port_{&port}, queue_{queue}, source_{source}, schedule_{schedule}, frames_{frames}, punctuality_{punctuality}, deadline_{deadline} {}
+    Sender(Port& port, unsigned queue, Source source, const pace::Schedule& schedule, std::uint64_t frames, const Punctuality& punctuality, Ticks deadline) noexcept
+        : port_{&port}, queue_{queue}, source_{std::move(source)}, schedule_{schedule}, frames_{frames}, punctuality_{punctuality}, deadline_{deadline} {}
 
     /// Returns whether anything was due. After the deadline nothing leaves, not even what the port refused before it.
     bool turn(Ticks now) noexcept {

@@ -195,6 +195,7 @@ void make_senders_of(WorkerTrial& trial, Tester& tester, const TrialRequest& req
 void make_mix_senders(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second) {
     const auto make_source = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
         std::vector<plan::MacAddress> dut_macs;
+        dut_macs.reserve(tester.plans());
         for (std::size_t p = 0; p < tester.plans(); ++p) dut_macs.push_back(tester.responder(side, p).dut_mac().value());
         const auto& open = tester.request();
         const auto host_macs = open.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{open.seed, side}} : std::nullopt;

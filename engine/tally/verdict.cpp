@@ -27,7 +27,7 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
     const double error = d.offered_fps * result.sending_s() / static_cast<double>(d.intended_frames) - 1;
     // A share of a burst of some milliseconds is less than a turn of the sender's loop: there it is enough that the last frame was not overdue.
     const double late_us = (static_cast<double>(d.offered_frames) / d.offered_fps - result.sending_s()) * us_per_second;
-    const bool is_late = std::abs(error) > limits.offered_tolerance && !(result.burst && late_us <= limits.overdue_after_us);
+    const bool is_late = std::abs(error) > limits.offered_tolerance && (!result.burst || late_us > limits.overdue_after_us);
     const bool load_missed = is_late || d.offered_frames != d.intended_frames;
     if (load_missed) {
         note(reasons, "offered_load", "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)", name_of(d.direction), d.offered_frames,

@@ -197,7 +197,7 @@ TEST_CASE("what is lost of one IP version is missing from its class alone") {
 }
 
 TEST_CASE("a frame of a mix must have the size and the IP version of its own number") {
-    for (auto mixed : {MixedPlans{.mix = {imix_classes, imix_cycle}, .other_plan = {}}, nine_to_one()}) {
+    for (const auto& mixed : {MixedPlans{.mix = {imix_classes, imix_cycle}, .other_plan = {}}, nine_to_one()}) {
         const bool has_versions = mixed.mix.has_two_plans();
         MixRig rig{mixed};
         // In the place of frame 0 comes one that another order of the same classes would have there.

@@ -165,7 +165,7 @@ std::uint64_t overdue_on_a_slow_line(double ppm, Ticks stall_us = 0) {
 TEST_CASE("a burst leaves when it is due, and between bursts nothing does (R2544-17)") {
     for (const std::uint64_t streams : {1U, 3U}) {
         CAPTURE(streams);
-        constexpr std::uint64_t frames = 5 * 64;
+        constexpr std::uint64_t frames = 320;
         Rig4 rig{{.frames = frames}};
         rig.senders.clear();
         const auto whole = pace::Schedule::bursts(start, second, rate_fps, 64, 1e-3);

@@ -64,7 +64,7 @@ void make_burst(TrialResult& r, double longer_us) {
     r.intended_duration_s = 0.01;
     for (auto& d : r.directions) {
         d.intended_frames = d.offered_frames = d.received_frames = frames / 1000;
-        d.offered_fps = static_cast<double>(frames / 1000) / (0.01 + longer_us * 1e-6);
+        d.offered_fps = static_cast<double>(d.offered_frames) / (0.01 + longer_us * 1e-6);
     }
 }
 
