@@ -184,6 +184,7 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
     LearningResult result;
     for (std::size_t p = 0; p < plans() && !result.stopped; ++p) {
         std::vector<HostsToReach> directions;
+        directions.reserve(request.directions.size());
         for (const auto direction : request.directions) directions.emplace_back(plan(p), direction, receive_queues(plan::receiving_side(direction)) > 1);
         // What was reached before counts on: to the client the hosts of both IP versions are one number.
         AddingObserver adding{observer, result};
