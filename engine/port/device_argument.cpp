@@ -29,17 +29,12 @@ unsigned packet_slot_octets(const std::string& device) {
 
 }  // namespace
 
-std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device, std::size_t octets) {
+std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device) {
     constexpr unsigned memif_default_log2 = 10;
-    constexpr unsigned memif_default_octets = 2048;
     constexpr unsigned packet_default_frames = 512;
     constexpr unsigned net_ring_frames = 1024;
     constexpr unsigned tap_queue_frames = 500;  // of the kernel's interface (TUN_READQ_SIZE)
-    if (driver == "net_memif") {
-        const unsigned buffer = std::max(1U, device_argument(device, "bsize").value_or(memif_default_octets));
-        const unsigned buffers = static_cast<unsigned>(octets + buffer - 1) / buffer;
-        return (1U << device_argument(device, "rsize").value_or(memif_default_log2)) / std::max(1U, buffers);
-    }
+    if (driver == "net_memif") return 1U << device_argument(device, "rsize").value_or(memif_default_log2);
     if (driver == "net_af_packet") return device_argument(device, "framecnt").value_or(packet_default_frames);
     if (driver == "net_ring") return net_ring_frames;
     if (driver == "net_tap") return tap_queue_frames;
@@ -50,7 +45,10 @@ std::optional<unsigned> software_ring_frames(const std::string& driver, const st
 std::optional<std::size_t> largest_octets(const std::string& driver, const std::string& device) {
     constexpr std::size_t xdp_octets = 3456;  // one page, less what DPDK and the kernel keep of it
     constexpr unsigned head_octets = 80;      // what the kernel puts before a frame in a packet socket's ring (66 octets), rounded up
+    constexpr unsigned memif_default_octets = 2048;
     if (driver == "net_af_xdp") return xdp_octets;
+    // Larger frames take several buffers, and from DPDK 24.11 on come as chains of them, which no receiver here expects.
+    if (driver == "net_memif") return device_argument(device, "bsize").value_or(memif_default_octets);
     if (driver != "net_af_packet") return std::nullopt;
     const unsigned slot = packet_slot_octets(device);
     return slot - std::min(slot, head_octets);

@@ -8,9 +8,9 @@
 
 namespace evenhand::port {
 
-/// Frames of `octets` (without FCS) that the ring of a software port holds: these do not follow the number of descriptors that is asked for.
-/// 2^30 for those that wait for their reader; nothing for other drivers. A memif takes as many descriptors as a frame has buffers (`bsize`).
-[[nodiscard]] std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device, std::size_t octets);
+/// Frames that the ring of a software port holds: these do not follow the number of descriptors that is asked for. 2^30 for those that wait for
+/// their reader; nothing for other drivers.
+[[nodiscard]] std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device);
 
 /// The largest frame, without FCS, that the driver or its arguments leave room for; nothing where they have no say.
 [[nodiscard]] std::optional<std::size_t> largest_octets(const std::string& driver, const std::string& device);

@@ -169,6 +169,12 @@ void DpdkPort::configure() {
 /// A port that has an MTU of its own is given one; an interface of the kernel keeps what its host gave it, and so must others be asked for.
 void DpdkPort::let_large_frames_in() const {
     const std::size_t octets = std::max(options_.largest_receive_octets, options_.largest_transmit_octets);
+    if (const auto largest = largest_octets(driver_, options_.device); largest && octets > *largest) {
+        const char* const next = driver_ == "net_af_packet" ? "Raise framesz and blocksz of the device."
+                                 : driver_ == "net_memif"   ? "Raise bsize of the device, at both ends: a frame must fit into one buffer."
+                                                            : "Use smaller frames, or another kind of port.";
+        refuse_frames(options_, octets, *largest - frame::ethernet_octets, next);
+    }
     const std::string interface = interface_of(options_.device);
     const bool is_of_kernel = !interface.empty() && driver_ != "net_tap";  // that makes its interface itself
     // The kernel lets a frame be longer by one tag of 802.1Q, and no other.
@@ -180,9 +186,6 @@ void DpdkPort::let_large_frames_in() const {
     const auto take_at_most = [&](std::size_t largest_mtu, const std::string& next) {
         if (mtu > largest_mtu) refuse_frames(options_, octets, largest_mtu + tags, next);
     };
-    if (const auto largest = largest_octets(driver_, options_.device)) {
-        take_at_most(*largest - frame::ethernet_octets, driver_ == "net_af_packet" ? "Raise framesz and blocksz of the device." : "Use smaller frames, or another kind of port.");
-    }
     if (is_of_kernel) {
         take_at_most(info.max_mtu, "Use smaller frames, or another kind of port.");
         std::size_t kernel_mtu = mtu;
@@ -245,7 +248,7 @@ void DpdkPort::start() {
     switch_flow_control_off();
     find_pause_counters();
     kernel_interface_ = interface_of(options_.device);
-    const auto of_software = software_ring_frames(driver_, options_.device, std::max(options_.largest_receive_octets, options_.largest_transmit_octets));
+    const auto of_software = software_ring_frames(driver_, options_.device);
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);
     rte_eth_rxq_info queue_info{};
     if (of_software) {

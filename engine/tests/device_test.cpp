@@ -147,13 +147,12 @@ TEST_CASE("what a port takes for a socket is one, or is not there yet") {
     }
 }
 
-TEST_CASE("a ring holds fewer frames that take several of its buffers, and a port says how large a frame may be (R8219-01)") {
-    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11", 60) == 2048U);
-    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11", 2048) == 2048U);
-    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11", 9212) == 2048U / 5);
-    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11,bsize=9216", 9212) == 2048U);
-    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11,bsize=64", 1514) == 2048U / 24);
-    CHECK(port::largest_octets("net_memif", "net_memif0") == std::nullopt);
+TEST_CASE("a port says how many frames its ring holds, and how large a frame may be (R8219-01)") {
+    CHECK(port::software_ring_frames("net_memif", "net_memif0,rsize=11") == 2048U);
+    CHECK(port::software_ring_frames("net_memif", "net_memif0") == 1024U);
+    CHECK(port::largest_octets("net_memif", "net_memif0") == 2048U);
+    CHECK(port::largest_octets("net_memif", "net_memif0,rsize=11,bsize=9216") == 9216U);
+    CHECK(port::largest_octets("net_ring", "net_ring0") == std::nullopt);
     CHECK(port::largest_octets("net_af_packet", "net_af_packet0,iface=eth0") == 1968U);
     CHECK(port::largest_octets("net_af_packet", "net_af_packet0,iface=eth0,blocksz=12288,framesz=12288") == 12208U);
     CHECK(port::largest_octets("net_af_xdp", "net_af_xdp0,iface=eth0") == 3456U);

@@ -42,9 +42,9 @@ def one_worker() -> list[Document]:
     ]
 
 
-def memif_cable(folder: Path) -> tuple[str, str]:
+def memif_cable(folder: Path, *, buffer_octets: int = 2048) -> tuple[str, str]:
     """Both ports of one engine, joined to each other: what the left sends the right receives."""
-    options = f"id=0,socket={folder / 'cable'},socket-abstract=no,rsize=11"
+    options = f"id=0,socket={folder / 'cable'},socket-abstract=no,rsize=11,bsize={buffer_octets}"
     return f"net_memif0,role=server,{options}", f"net_memif1,role=client,{options}"
 
 

@@ -19,6 +19,9 @@ LAB_PREFIX = "lab:"
 DEFAULT_PLAN = "gateway-v4"
 """With all its addresses (SEED-05)."""
 
+MEMIF_BUFFER_OCTETS = 2048
+"""Without `bsize`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
@@ -137,7 +140,7 @@ def make_reference_setup(router: ReferenceRouter) -> Setup:
     return Setup(name="reference router", testbed=make_testbed(document, where="reference router"), router=router)
 
 
-def make_looped_setup(tester: Tester, folder: Path, *, limits: TestbedLimits | None = None) -> Setup:
+def make_looped_setup(tester: Tester, folder: Path, *, limits: TestbedLimits | None = None, largest_octets: int = 0) -> Setup:
     """The tester's two ports joined to each other by a memif cable, on the CPUs of this tester. No frame leaves the process (SEED-80).
 
     Both ends have as many queues as streams: what a stream sends on a ring without a queue at the other end would never arrive.
@@ -145,10 +148,12 @@ def make_looped_setup(tester: Tester, folder: Path, *, limits: TestbedLimits | N
     Args:
         folder: For the cable's socket; its path must be short.
         limits: Of the testbed that the tester stands in.
+        largest_octets: Of the frames that are to be sent; the cable's buffers must hold one.
     """
     queues = max(len(tester.cpus) // 4, 1)
     cpus = tester.cpus if len(tester.cpus) < 4 else tester.cpus[: 4 * queues]
-    cable = f"id=0,socket={folder / 'cable'},socket-abstract=no,rsize=11"
+    buffers = f",bsize={largest_octets}" if largest_octets > MEMIF_BUFFER_OCTETS else ""
+    cable = f"id=0,socket={folder / 'cable'},socket-abstract=no,rsize=11{buffers}"
     document = {
         "isolated_test_environment": True,
         "left": {"device": f"net_memif0,role=server,{cable}", "dut_mac": "02:00:00:00:d0:01"},

@@ -44,8 +44,8 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     """Verdict, reasons, and all counts of each direction; with `profile` also what was sent, and how the set-up deviates."""
     head = Text.assemble(
         f"Trial {result.trial}: ", (str(result.verdict), VERDICT_STYLES[result.verdict]),
-        f" at {format_count(result.intended_fps)} fps per direction for {format_duration(result.intended_duration_s)}, "
-        f"{result.frame_size} octet frames" if profile is None else profile.frames,
+        f" at {format_count(result.intended_fps)} fps per direction for {format_duration(result.intended_duration_s)}, ",
+        (f"{result.frame_size} octet frames" if profile is None else profile.frames),
     )  # fmt: skip
     lines: list[RenderableType] = [head, *(Text(f"  {reason.code}: {reason.text}") for reason in join_directions(result.reasons))]
     table = Table(box=None, pad_edge=False, header_style="bold")
