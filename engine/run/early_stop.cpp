@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "run/load.hpp"
+
 namespace evenhand::run {
 namespace {
 
@@ -17,7 +19,7 @@ EarlyStop::EarlyStop(const TrialRequest& request, const std::array<tally::Sequen
       maps_{maps},
       start_{start},
       ticks_per_second_{ticks_per_second},
-      allowed_{request.limits.loss_ratio * std::round(request.rate_fps * request.duration_s) * static_cast<double>(request.directions.size())} {}
+      allowed_{request.limits.loss_ratio * static_cast<double>(frames_of(request)) * static_cast<double>(request.directions.size())} {}
 
 std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
     if (static_cast<std::int64_t>(now - start_) < 0) return std::nullopt;
@@ -29,8 +31,7 @@ std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
     looked_at_ = settled;
     if (static_cast<double>(lost_) <= allowed_) return std::nullopt;
     const auto frames = static_cast<std::uint64_t>(std::llround(request_.rate_fps * (passed_s + notice_s)));
-    const auto all = static_cast<std::uint64_t>(std::llround(request_.rate_fps * request_.duration_s));
-    return frames < all ? std::optional{frames} : std::nullopt;
+    return frames < frames_of(request_) ? std::optional{frames} : std::nullopt;
 }
 
 }  // namespace evenhand::run

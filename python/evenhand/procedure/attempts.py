@@ -6,11 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evenhand.errors import RequestError
 from evenhand.procedure.events import Began, Measured, OnEvent
 from evenhand.procedure.record import SearchRecord
 from evenhand.search import InvalidAttempts
 from evenhand.trial import Load, LoadMeasurer, TrialResult
 from evenhand.units import format_duration, format_rate
+
+
+def check_attempts(invalid_retries: int, patience: int) -> None:
+    """RequestError for fewer repetitions of INVALID trials than none."""
+    if min(invalid_retries, patience) < 0:
+        raise RequestError("repetitions of INVALID trials: must be 0 or more", where="--invalid-retries, --patience")
 
 
 @dataclass(slots=True, kw_only=True)

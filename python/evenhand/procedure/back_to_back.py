@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.plan import describe_size, whole_octets
-from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, recording
@@ -81,8 +81,7 @@ class BackToBackGoal:
         for rate_fps, where in ((self.throughput_fps, "--throughput"), (self.actual_fps, "--actual-rate")):
             if rate_fps is not None and not 0 < rate_fps < math.inf:
                 raise RequestError(f"{rate_fps} fps: must be above 0", where=where, next_step="Write 1Mfps.")
-        if min(self.invalid_retries, self.patience) < 0:
-            raise RequestError("repetitions of INVALID trials: must be 0 or more", where="--invalid-retries, --patience")
+        check_attempts(self.invalid_retries, self.patience)
 
     @property
     def max_frames(self) -> int:
@@ -368,7 +367,7 @@ def measure_back_to_back(
 
 def with_rate(goal: BackToBackGoal, profile: Profile) -> BackToBackGoal:
     """The goal with a finite rate. RequestError if there is none, or it is above the line rate, or not above the throughput."""
-    return replace(goal, rate_fps=choose_maximum(None if math.isinf(goal.rate_fps) else goal.rate_fps, profile, where="--rate"))
+    return replace(goal, rate_fps=choose_maximum(goal.rate_fps, profile, where="--rate"))
 
 
 def search_burst(attempts: Attempts, goal: BackToBackGoal, *, known: int | None = None, later: int = 0) -> BurstSearch:

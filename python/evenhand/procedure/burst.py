@@ -245,7 +245,7 @@ def measure_burst(
 
 def with_rate(goal: BurstGoal, profile: Profile) -> BurstGoal:
     """The goal with a finite rate. RequestError if there is none, or it is above the line rate."""
-    return replace(goal, rate_fps=choose_maximum(None if math.isinf(goal.rate_fps) else goal.rate_fps, profile, where="--rate"))
+    return replace(goal, rate_fps=choose_maximum(goal.rate_fps, profile, where="--rate"))
 
 
 def search_interval(

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.plan import Direction
-from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
@@ -88,8 +88,7 @@ class DelayGoal:
                 f"{format_count(self.tags)} tagged frames: {format_count(frames)} are sent from {format_duration(self.start_s)} on",
                 where="--tagged", next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
             )  # fmt: skip
-        if min(self.invalid_retries, self.patience) < 0:
-            raise RequestError("repetitions of INVALID trials: must be 0 or more", where="--invalid-retries, --patience")
+        check_attempts(self.invalid_retries, self.patience)
 
     @property
     def length_s(self) -> float:

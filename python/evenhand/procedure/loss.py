@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from evenhand.errors import RequestError
-from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
@@ -61,8 +61,7 @@ class LossGoal:
             )  # fmt: skip
         if not 0 < self.duration_s < math.inf:
             raise RequestError(f"duration {self.duration_s} s: must be above 0", where="--duration", next_step="Write 60s.")
-        if min(self.invalid_retries, self.patience) < 0:
-            raise RequestError("repetitions of INVALID trials: must be 0 or more", where="--invalid-retries, --patience")
+        check_attempts(self.invalid_retries, self.patience)
 
     @property
     def shares(self) -> list[float]:
@@ -191,8 +190,7 @@ def measure_loss(
 
 def with_maximum(goal: LossGoal, profile: Profile) -> LossGoal:
     """The goal with a finite maximum. RequestError if there is none, or it is above the line rate."""
-    given = None if math.isinf(goal.max_fps) else goal.max_fps
-    return replace(goal, max_fps=choose_maximum(given, profile, where="--maximum-rate"))
+    return replace(goal, max_fps=choose_maximum(goal.max_fps, profile, where="--maximum-rate"))
 
 
 @dataclass(slots=True, kw_only=True)

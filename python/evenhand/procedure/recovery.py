@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.plan import Direction
-from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, recording
@@ -58,8 +58,7 @@ class RecoveryGoal:
             raise RequestError(
                 f"{self.repetitions} repetitions: must be 1 or more", where="--repetitions", next_step=f"The default is {REPETITIONS}."
             )
-        if min(self.invalid_retries, self.patience) < 0:
-            raise RequestError("repetitions of INVALID trials: must be 0 or more", where="--invalid-retries, --patience")
+        check_attempts(self.invalid_retries, self.patience)
 
     def load(self, theoretical_fps: float | None) -> Load:
         """110 % of the throughput, or the line rate if that is less; then half of that."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -187,8 +188,8 @@ def _kept_off(cpus: Iterable[int]) -> Iterator[None]:
 
 
 def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> float:
-    """The user's maximum, else the theoretical one. RequestError if there is neither, or the user's is above the line rate."""
-    if rate_fps is None:
+    """The user's maximum; for None or infinity the theoretical one. RequestError if there is none, or it is above the line rate."""
+    if rate_fps is None or math.isinf(rate_fps):
         if profile.theoretical_fps is None:
             raise RequestError(
                 "the ports do not know their line rate, so the search needs a maximum",

@@ -76,8 +76,7 @@ def measure_throughput(
 
 def with_maximum(goal: Goal, profile: Profile) -> Goal:
     """The goal with a finite maximum. RequestError if there is none, or it is above the line rate, or below the goal's minimum."""
-    given = None if math.isinf(goal.max_fps) else goal.max_fps
-    return replace(goal, max_fps=choose_maximum(given, profile, where="--maximum-rate"))
+    return replace(goal, max_fps=choose_maximum(goal.max_fps, profile, where="--maximum-rate"))
 
 
 def check_maximum(goal: Goal, profile: Profile) -> None:
