@@ -19,16 +19,15 @@ from evenhand.cli.common import (
     SeedOption,
     TestbedArgument,
     err,
-    out,
     read_directions,
     read_frame_sizes,
     warn_about,
-    write_json,
 )
 from evenhand.cli.delay import read_throughput
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
 from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.tables import show_found
 from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
 from evenhand.procedure import UP_TO_LINE_RATE, BackToBackGoal, OpenTestbed, check_whole_sizes, limits_of, read_setup
@@ -163,16 +162,7 @@ def back_to_back(
             sizes, goal=chosen, throughputs=throughputs, plan=address_plan, directions=directions, seed=seed, waits=chosen_waits,
             limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
         )  # fmt: skip
-    if json_output:
-        write_json({"command": "back-to-back", "run": None if store is None else str(store.path), **table.to_document()})
-        return
-    console = out()
-    console.print(back_to_back_table(table))
-    console.print()
-    for line in back_to_back_lines(table):
-        console.print(line, markup=False)
-    if store is not None:
-        console.print(f"Stored in {store.path}.", markup=False)
+    show_found("back-to-back", table, back_to_back_table, back_to_back_lines, store, is_json=json_output)
 
 
 def refuse_mixed_sizes(texts: list[str] | None) -> None:

@@ -18,15 +18,14 @@ from evenhand.cli.common import (
     SeedOption,
     TestbedArgument,
     err,
-    out,
     read_directions,
     read_frame_size,
     warn_about,
-    write_json,
 )
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
 from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.tables import show_found
 from evenhand.cli.waits import WaitOptions
 from evenhand.procedure import UP_TO_LINE_RATE, BurstGoal, OpenTestbed, limits_of, read_setup
 from evenhand.progress import ProgressDisplay
@@ -102,13 +101,4 @@ def burst(
             goal=chosen, plan=address_plan, frame_size=size, directions=read_directions(one_way=one_way), seed=seed, waits=chosen_waits,
             limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
         )  # fmt: skip
-    if json_output:
-        write_json({"command": "burst", "run": None if store is None else str(store.path), **found.to_document()})
-        return
-    console = out()
-    console.print(burst_table(found))
-    console.print()
-    for line in burst_lines(found):
-        console.print(line, markup=False)
-    if store is not None:
-        console.print(f"Stored in {store.path}.", markup=False)
+    show_found("burst", found, burst_table, burst_lines, store, is_json=json_output)

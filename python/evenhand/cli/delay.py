@@ -20,16 +20,15 @@ from evenhand.cli.common import (
     SeedOption,
     TestbedArgument,
     err,
-    out,
     read_directions,
     read_frames,
     warn_about,
-    write_json,
 )
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
 from evenhand.cli.options import PlanOptions, RunOptions, with_options
 from evenhand.cli.single_pair import devices_of
+from evenhand.cli.tables import show_found
 from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, describe_size, whole_octets
@@ -187,16 +186,7 @@ def _measure(
             goal=goal, plan=address_plan, frame_size=size, directions=directions, seed=seed, waits=chosen_waits,
             limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
         )  # fmt: skip
-    if json_output:
-        write_json({"command": verb, "run": None if store is None else str(store.path), **found.to_document()})
-        return
-    console = out()
-    console.print(delay_table(found))
-    console.print()
-    for line in delay_lines(found):
-        console.print(line, markup=False)
-    if store is not None:
-        console.print(f"Stored in {store.path}.", markup=False)
+    show_found(verb, found, delay_table, delay_lines, store, is_json=json_output)
 
 
 def read_throughput(path: Path, setup: Setup, plan: AddressPlan, *, frame_size: FrameSize, directions: tuple[Direction, ...]) -> float:

@@ -18,20 +18,18 @@ from evenhand.cli.common import (
     SeedOption,
     TestbedArgument,
     err,
-    out,
     read_directions,
     read_frame_sizes,
     warn_about,
-    write_json,
 )
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
 from evenhand.cli.options import PlanOptions, RepetitionOptions, RunOptions, with_options
-from evenhand.cli.tables import show_table
+from evenhand.cli.tables import show_found
 from evenhand.cli.waits import WaitOptions
 from evenhand.procedure import UP_TO_LINE_RATE, Conditions, LossGoal, OpenTestbed, limits_of, read_setup
 from evenhand.progress import ProgressDisplay
-from evenhand.report import loss_lines, loss_sizes_table, loss_table
+from evenhand.report import loss_lines, loss_sizes_table, loss_table, table_lines
 from evenhand.testbed import TestbedLimits, check_rate
 from evenhand.units import parse_duration, parse_rate, parse_ratio
 
@@ -109,18 +107,8 @@ def loss(
             table = bed.loss_table(sizes, repetitions=repetitions, goal=chosen, **conditions)
         else:
             found = bed.loss(goal=chosen, **conditions)
-    path = None if store is None else store.path
     if table is not None:
-        show_table("loss", table, loss_sizes_table(table), path, is_json=json_output)
+        show_found("loss", table, loss_sizes_table, table_lines, store, is_json=json_output)
         return
     assert found is not None
-    if json_output:
-        write_json({"command": "loss", "run": None if store is None else str(store.path), **found.to_document()})
-        return
-    console = out()
-    console.print(loss_table(found))
-    console.print()
-    for line in loss_lines(found):
-        console.print(line, markup=False)
-    if store is not None:
-        console.print(f"Stored in {store.path}.", markup=False)
+    show_found("loss", found, loss_table, loss_lines, store, is_json=json_output)

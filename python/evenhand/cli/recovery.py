@@ -19,16 +19,15 @@ from evenhand.cli.common import (
     SeedOption,
     TestbedArgument,
     err,
-    out,
     read_directions,
     read_frame_size,
     warn_about,
-    write_json,
 )
 from evenhand.cli.delay import read_throughput
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
 from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.tables import show_found
 from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
 from evenhand.procedure import OpenTestbed, RecoveryGoal, limits_of, read_setup
@@ -112,13 +111,4 @@ def recovery(
             goal=chosen, plan=address_plan, frame_size=size, directions=directions, seed=seed, waits=chosen_waits,
             limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
         )  # fmt: skip
-    if json_output:
-        write_json({"command": "recovery", "run": None if store is None else str(store.path), **found.to_document()})
-        return
-    console = out()
-    console.print(recovery_table(found))
-    console.print()
-    for line in recovery_lines(found):
-        console.print(line, markup=False)
-    if store is not None:
-        console.print(f"Stored in {store.path}.", markup=False)
+    show_found("recovery", found, recovery_table, recovery_lines, store, is_json=json_output)

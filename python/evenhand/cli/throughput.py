@@ -31,13 +31,13 @@ from evenhand.cli.limits import LimitOptions, RetryOptions
 from evenhand.cli.options import PlanOptions, RepetitionOptions, RunOptions, with_options
 from evenhand.cli.searches import SearchOptions
 from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
-from evenhand.cli.tables import show_table
+from evenhand.cli.tables import show_found
 from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
 from evenhand.plan import Traffic
 from evenhand.procedure import UP_TO_LINE_RATE, OpenTestbed, SinglePair, limits_of, read_setup
 from evenhand.progress import ProgressDisplay
-from evenhand.report import search_lines, search_tables, throughput_sizes_table
+from evenhand.report import search_lines, search_tables, table_lines, throughput_sizes_table
 from evenhand.search import ThroughputGoal
 from evenhand.testbed import TestbedLimits, check_rate
 from evenhand.units import parse_duration, parse_rate, parse_ratio
@@ -141,8 +141,7 @@ def throughput(
                 directions=directions, waits=chosen_waits, host_macs=learning.host_macs.value, learning=choice, single_pair=before,
                 limits=limits_of(setup.testbed.limits, loss_ratio=chosen.loss_ratio, given=given_limits),
             )  # fmt: skip
-            path = None if store is None else store.path
-            show_table("throughput", table, throughput_sizes_table(table), path, is_json=json_output)
+            show_found("throughput", table, throughput_sizes_table, table_lines, store, is_json=json_output)
             return
         measure = partial(
             bed.throughput, goal=chosen, frame_size=sizes[0], seed=seed, directions=directions, waits=chosen_waits,

@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 9, series: runs and what they are stored in."""
 
+from evenhand.series.campaign import (
+    FIGURES,
+    CampaignRecord,
+    Figure,
+    HashType,
+    HookRun,
+    Point,
+    PointRecord,
+    PointState,
+    ProcedureName,
+    Repetition,
+)
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.series.store import (
@@ -16,8 +28,18 @@ from evenhand.series.store import (
 )
 
 __all__ = [
+    "FIGURES",
     "SUFFIX",
+    "CampaignRecord",
+    "Figure",
+    "HashType",
+    "HookRun",
     "MeasuredSearch",
+    "Point",
+    "PointRecord",
+    "PointState",
+    "ProcedureName",
+    "Repetition",
     "RunStore",
     "SearchWriter",
     "StorageError",

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign asked for and what it measured, as its file has it: the one form that analysis, reports, comparisons and exports read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+from evenhand.plan import Direction
+from evenhand.series.store import StoredSearch
+
+ProcedureName = Literal["throughput", "loss", "latency", "pdv", "ipdv", "back-to-back", "burst", "recovery"]
+HashType = Literal["type1", "type2"]
+"""What the DUT's RSS hashes: addresses only, or addresses and ports."""
+
+
+class PointState(StrEnum):
+    """How far a point has come."""
+
+    PENDING = "pending"
+    """Nothing of it was measured."""
+    BEGUN = "begun"
+    """Not all of its repetitions have ended."""
+    MEASURED = "measured"
+    NO_NUMBER = "no_number"
+    """It ended without a number; `PointRecord.reason` says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One point of a campaign: one procedure under one set of conditions, which is repeated. Only what its suite says of it."""
+
+    key: str
+    """Unique in the campaign, and the same each time its file is read: `direct, type1/throughput/64/n=16`."""
+    suite: str
+    number: int
+    """Its place in the suite as a reader wants to see it, from 0; the single address pair is first (SEED-02)."""
+    procedure: ProcedureName
+    plan: str
+    """`gateway-v4`; of a mix `gateway-v4+gateway-v6`."""
+    plan_options: Mapping[str, Any]
+    """Keywords of `make_plan` beside the counts, such as `host_mode`; `mix` for a share of two. Empty: all as the draft has it."""
+    hosts: tuple[int, int]
+    """Left, right."""
+    networks: tuple[int, int]
+    frame_size: int | str
+    """Octets with the FCS, or a sequence such as `imix:7,4,1`."""
+    directions: tuple[Direction, ...]
+    hash_type: HashType | None
+    """What the DUT is set to while this point is measured; None: the campaign does not say."""
+    goal: Mapping[str, Any]
+    """Options of the procedure by the names of its verb (`duration`, `precision`, `search`, ...), as the file has them or by default."""
+    repetitions: int
+    """How many were asked for."""
+
+    @property
+    def is_single_pair(self) -> bool:
+        """Whether every frame of a direction has the same two addresses."""
+        return self.hosts == (1, 1) and self.networks == (1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRun:
+    """One command that was run before or after a point or a suite."""
+
+    when: str
+    """`before_point`, `after_point`, `before_suite`, `after_suite`."""
+    command: str
+    exit_code: int | None
+    """None: it did not end in time."""
+    output: str
+    """Both streams; cut at its end if it is long."""
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetition:
+    """One complete execution of a point's procedure."""
+
+    number: int
+    """From 1."""
+    seed: int
+    """Its own, derived from the campaign's."""
+    testbed: str
+    """By whose name in `CampaignRecord.testbeds` it was measured."""
+    started_at: str
+    finished_at: str | None
+    """None: it was cut short, and is no result."""
+    outcome: str | None
+    """Of the procedure, such as `found` or `tester_limit`; None while it goes on."""
+    value: float | None
+    """The figure of the procedure (see `FIGURES`), if it ended with one."""
+    result: Mapping[str, Any] | None
+    """The procedure's document without its `trials`, as its verb writes it with `--json`."""
+    searches: tuple[StoredSearch, ...]
+    """What it measured, with every trial, also those of a repetition that was cut short."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRecord:
+    """A point, and all that was measured of it."""
+
+    point: Point
+    state: PointState
+    reason: str | None
+    """Why it has no number; None if it has one, or is not finished."""
+    hooks: tuple[HookRun, ...]
+    repetitions: tuple[Repetition, ...]
+    """In order; those that were cut short included."""
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The figure of each repetition that ended with one."""
+        return tuple(r.value for r in self.repetitions if r.finished_at is not None and r.value is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRecord:
+    """A whole campaign, or a run of one verb read as a campaign of one suite."""
+
+    path: Path
+    name: str
+    is_campaign: bool
+    """False: the run file of a single verb."""
+    created_at: str
+    finished_at: str | None
+    """None: it goes on, or was cut short."""
+    commands: tuple[tuple[str, ...], ...]
+    """That began it and that resumed it."""
+    versions: Mapping[str, str]
+    host: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    """The campaign file as it was understood, every default filled in; empty for a run."""
+    testbeds: Mapping[str, Mapping[str, Any]]
+    """By name: what is known of tester and DUT (the draft's Figure 6); None where nobody has said."""
+    points: tuple[PointRecord, ...]
+    """In the order of the file: suite by suite."""
+    hooks: tuple[HookRun, ...] = field(default=())
+    """Of suites."""
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """Their names, in order."""
+        return tuple(dict.fromkeys(record.point.suite for record in self.points))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """What a procedure's number is."""
+
+    name: str
+    unit: str
+    """fps (per direction), ratio, us, frames or s."""
+    is_higher_better: bool
+
+
+FIGURES: Mapping[ProcedureName, Figure] = {
+    "throughput": Figure(name="throughput", unit="fps", is_higher_better=True),
+    "loss": Figure(name="frame loss ratio at the highest load", unit="ratio", is_higher_better=False),
+    "latency": Figure(name="typical latency", unit="us", is_higher_better=False),
+    "pdv": Figure(name="PDV", unit="us", is_higher_better=False),
+    "ipdv": Figure(name="99.9th percentile of IPDV", unit="us", is_higher_better=False),
+    "back-to-back": Figure(name="longest burst", unit="frames", is_higher_better=True),
+    "burst": Figure(name="smallest interval between bursts", unit="us", is_higher_better=False),
+    "recovery": Figure(name="recovery time", unit="s", is_higher_better=False),
+}
+"""One number of each repetition; the rest of what it found is in `Repetition.result`."""
