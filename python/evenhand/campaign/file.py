@@ -88,9 +88,12 @@ def _facts(value: Any) -> Any:
 
 
 class Published(_Table):
-    """What somebody published of this campaign, to be shown beside it. Nothing is measured or judged by it (SEED-07)."""
+    """A published experiment, shown beside what is measured. Nothing is measured or judged by it (SEED-07)."""
 
+    name: Text
     source: Text
+    plan: Text | None = None
+    """Of the series that `rises-up-to` and `falls-above` tell of."""
     dut: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
     """By the keys of the testbed file's `[dut.facts]`, as is `tester` (SEED-62, SEED-63)."""
     tester: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
@@ -99,6 +102,15 @@ class Published(_Table):
     falls_above: Count | None = None
     """Hosts a side above which it decreased; None: it did not."""
     note: Text | None = None
+
+
+class CampaignDut(_Table):
+    """What is known of the DUT before it is tested: suites that it cannot take part in are refused."""
+
+    hash_types: HashTypes
+    """All that it can be set to."""
+    reason: Text
+    """Why no others."""
 
 
 class Suite(_Table):
@@ -180,7 +192,8 @@ class CampaignFile(_Table):
     order: Order = "shuffled"
     hooks: Hooks = Hooks()
     reference: Reference | None = None
-    published: Published | None = None
+    dut: CampaignDut | None = None
+    published: Annotated[tuple[Published, ...], Field(strict=False)] = ()
     suite: Annotated[tuple[Suite, ...], Field(strict=False, min_length=1)]
 
     _where: str = PrivateAttr(default="campaign")

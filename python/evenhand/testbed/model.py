@@ -120,6 +120,8 @@ class Tester(_Table):
 class DutFacts(_Table):
     """What a report says of the DUT, in the user's words; nothing is read from it, and no verdict uses it (SEED-07, SEED-81, SEED-84)."""
 
+    machine: Fact | None = None
+    """Maker and model."""
     system: Fact | None = None
     """Operating system and version."""
     kernel: Fact | None = None
@@ -138,8 +140,10 @@ class DutFacts(_Table):
     """Limits such as maxcpus."""
     flow_hash: Fact | None = None
     """Fields that the NICs hash: type 1, type 2, symmetric; as read back (RSS-02, RSS-05)."""
+    firewall: Fact | None = None
+    """PF, nftables, an access list: off, or which, and with how large a state table."""
     policing: Fact | None = None
-    """What of the DUT may police the traffic, and is on: a firewall's state table, storm control, neighbour rate limits (SEED-81)."""
+    """What else of the DUT may police the traffic, and is on: storm control, neighbour rate limits, TTL or fragment limits (SEED-81)."""
 
     def told(self) -> dict[str, str]:
         """What is known, in order."""
