@@ -140,10 +140,8 @@ class DutFacts(_Table):
     """Limits such as maxcpus."""
     flow_hash: Fact | None = None
     """Fields that the NICs hash: type 1, type 2, symmetric; as read back (RSS-02, RSS-05)."""
-    firewall: Fact | None = None
-    """PF, nftables, an access list: off, or which, and with how large a state table."""
     policing: Fact | None = None
-    """What else of the DUT may police the traffic, and is on: storm control, neighbour rate limits, TTL or fragment limits (SEED-81)."""
+    """What of the DUT may police the traffic, and is on: a firewall's state table, storm control, neighbour rate limits (SEED-81)."""
 
     def told(self) -> dict[str, str]:
         """What is known, in order."""
