@@ -83,9 +83,12 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
     (campaign({}, testbed="reference", reference={"elements": 4}), "reference: elements, rate", "elements need a rate", ""),
     (campaign({}, testbed="reference", reference={"element": 4}), "reference.element", "unknown key 'element'", "'elements'"),
     (campaign({}, reference={"defect": ["luck=1%"]}), "reference: defect", "'luck=1%' is no defect", "loss"),
-    (campaign({"hash-types": "type2"}, dut={"hash-types": "type1", "reason": "no ports"}), "suite 'a': hash-types", "type2: no ports", "type1"),
+    (
+        campaign({"hash-types": "type2"}, dut={"hash-types": "type1", "reason": "no ports"}),
+        "suite 'a': hash-types", "type2: no ports", "type1",
+    ),
     (campaign({"frame-sizes": 2000}, testbed="reference"), "suite 'a': frame-sizes", "2000", "largest-frame"),
-    (campaign({}, published=[{"name": "x", "source": "y", "dut": {"sytem": "z"}}]), "published.dut.sytem", "unknown key 'sytem'", "'system'"),
+    (campaign({}, published=[{"name": "x", "source": "y", "dut": {"krnl": "z"}}]), "published.dut.krnl", "unknown key 'krnl'", "'kernel'"),
 ]  # fmt: skip
 
 
