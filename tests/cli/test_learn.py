@@ -71,7 +71,7 @@ def test_learning_can_be_left_out_and_that_is_a_deviation(
 ) -> None:
     """R2544-35: one way, so only the hosts of one side were to be learnt."""
     engine_playing("simulated-640000")
-    ended = evenhand(line[0], testbed, *line[1:], "--no-learning", "--one-way")
+    ended = evenhand(line[0], testbed, *line[1:], "--no-learning", "--direction", "forward")
     assert ended.code == 0, ended.err
     assert "learning" not in ended.err
     assert "Deviation from R2544-35: the DUT was not made to resolve the 65,533 hosts on its links before the first trial" in ended.out

@@ -17,10 +17,11 @@ import evenhand
 from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.common import (
     DEFAULT_SEED,
+    DirectionName,
+    DirectionOption,
     EngineOption,
     FramesOption,
     JsonOption,
-    OneWayOption,
     SeedOption,
     err,
     out,
@@ -100,7 +101,7 @@ def check(
     watch_time: Annotated[str, typer.Option("--watch", metavar="TIME", help="How long to watch CPUs and clock; 0 leaves it out.")] = "5s",
     plan: PlanOptions,
     frame_size: FramesOption = None,
-    one_way: OneWayOption = False,
+    direction: DirectionOption = DirectionName.BOTH,
     maximum_rate: Annotated[
         str | None, typer.Option("--maximum-rate", metavar="RATE", help="Of the ceiling's trials; default: the line rate.")
     ] = None,
@@ -122,7 +123,7 @@ def check(
     """
     required = require or []
     _check_options(testbed, ports_only=ports_only, required=required)
-    address_plan = plan.read()
+    address_plan = plan.read(testbed)
     size, note = read_frames(address_plan, frame_size)
     watch_s = parse_duration(watch_time, where="--watch")
     if watch_s > MOST_WATCH_S:
@@ -138,7 +139,7 @@ def check(
             limit = setup.testbed.max_theoretical_fps(size)
             check_rate(goal.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
     run = _Run(
-        plan=address_plan, frame_size=size, seed=seed, directions=read_directions(one_way=one_way), engine=engine, goal=goal,
+        plan=address_plan, frame_size=size, seed=seed, directions=read_directions(direction), engine=engine, goal=goal,
         limits=given_limits, is_json=json_output,
     )  # fmt: skip
     with ProgressDisplay(err()) as progress:

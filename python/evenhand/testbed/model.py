@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,33 +19,27 @@ from evenhand.plan import AddressPlan, FrameSize, SideName, describe_size, large
 from evenhand.testbed.device import read_device
 from evenhand.testbed.eal_arguments import check_eal_arguments
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
+from evenhand.testbed.plain_words import in_plain_words
 from evenhand.testbed.resources import resources_of
 from evenhand.testbed.vlan import LARGEST_VLAN, MOST_TAGS, TAG_OCTETS, as_vlans
 from evenhand.testbed.workers import lay_out_workers
-from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_duration, parse_line_rate, parse_memory, parse_ratio
+from evenhand.units import (
+    DURATION,
+    LINE_RATE,
+    MEMORY,
+    RATIO,
+    Quantity,
+    format_count,
+    format_line_rate,
+    max_theoretical_fps,
+    parse_duration,
+    parse_line_rate,
+    parse_memory,
+    parse_ratio,
+)
 
 CONFIRMATION = "isolated_test_environment"
-
-
-def _plan_name(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return make_plan(value).name
-    except EvenhandError as error:
-        raise ValueError(f"{error.what}. {error.next_step}") from error
-
-
-def _with_unit(parse: Any) -> BeforeValidator:
-    def read(value: Any) -> Any:
-        if not isinstance(value, str):
-            raise ValueError("is a text with a unit, in quotes")
-        try:
-            return parse(value)
-        except EvenhandError as error:
-            raise ValueError(f"{error.what}. {error.next_step}") from error
-
-    return BeforeValidator(read)
+_MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 
 
 class _RefusedError(ValueError):
@@ -52,6 +48,41 @@ class _RefusedError(ValueError):
     def __init__(self, error: EvenhandError) -> None:
         super().__init__(error.what)
         self.next_step = error.next_step
+
+
+def _plan_name(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return make_plan(value).name
+    except EvenhandError as error:
+        raise _RefusedError(error) from error
+
+
+def _with_unit(quantity: Quantity, parse: Callable[[str], float]) -> BeforeValidator:
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            forms = f"Write {quantity.name}, in quotes, like {quantity.forms}."
+            raise _RefusedError(RequestError(f"{value!r} is not a text with a unit", next_step=forms))
+        try:
+            return parse(value)
+        except EvenhandError as error:
+            raise _RefusedError(error) from error
+
+    return BeforeValidator(read)
+
+
+def _mac(value: Any) -> Any:
+    """In lower case. A group address is nobody's own, and frames from it would be dropped by every DUT."""
+    if not isinstance(value, str):
+        return value
+    text = value.lower()
+    if not _MAC.fullmatch(text):
+        raise _RefusedError(RequestError(f"{value!r} is no MAC", next_step="Write it like 02:00:00:00:00:01."))
+    if int(text[:2], 16) & 1 or not int(text.replace(":", ""), 16):
+        kind = "a group address" if int(text[:2], 16) & 1 else "no address"
+        raise _RefusedError(RequestError(f"{value!r} is {kind}, which no port can have", next_step="Write it like 02:00:00:00:00:01."))
+    return text
 
 
 def _device(value: Any) -> Any:
@@ -72,11 +103,11 @@ def _eal_arguments(value: Any) -> Any:
     return value
 
 
-Duration = Annotated[float, _with_unit(parse_duration), Field(gt=0)]
-Ratio = Annotated[float, _with_unit(parse_ratio), Field(gt=0)]
-LineRate = Annotated[float, _with_unit(parse_line_rate)]
-Memory = Annotated[int, _with_unit(parse_memory), Field(ge=64)]
-Mac = Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$"), BeforeValidator(lambda v: v.lower() if isinstance(v, str) else v)]
+Duration = Annotated[float, _with_unit(DURATION, parse_duration), Field(gt=0)]
+Ratio = Annotated[float, _with_unit(RATIO, parse_ratio), Field(gt=0)]
+LineRate = Annotated[float, _with_unit(LINE_RATE, parse_line_rate)]
+Memory = Annotated[int, _with_unit(MEMORY, parse_memory), Field(ge=64)]
+Mac = Annotated[str, BeforeValidator(_mac)]
 Fact = Annotated[str, Field(min_length=1, max_length=300)]
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
 
@@ -353,9 +384,11 @@ def _refusal(error: ValidationError, where: str) -> RequestError:
     refused = problem.get("ctx", {}).get("error")
     if isinstance(refused, _RefusedError):
         return RequestError(str(refused), where=at, next_step=refused.next_step)
-    message = problem["msg"].removeprefix("Value error, ")
-    shown = f"{problem['input']!r}: " if not isinstance(problem["input"], dict) else ""
-    return RequestError(f"{shown}{message}", where=at, next_step="Correct it there.")
+    if problem["type"] == "value_error":  # between several keys, in our own words
+        shown = "" if isinstance(problem["input"], dict) else f"{problem['input']!r}: "
+        return RequestError(f"{shown}{refused}", where=at, next_step="Correct it there.")
+    what, next_step = in_plain_words(problem["type"], problem["input"], problem.get("ctx", {}))
+    return RequestError(what, where=at, next_step=next_step)
 
 
 def _unconfirmed(where: str) -> RequestError:
