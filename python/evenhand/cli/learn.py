@@ -24,7 +24,8 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
 from evenhand.cli.options import CountOptions, with_options
-from evenhand.errors import RequestError
+from evenhand.cli.told import error_part, told
+from evenhand.errors import HostError, RequestError
 from evenhand.procedure import check_reachable, default_plan_of, open_tester, read_setup
 from evenhand.progress import ProgressDisplay
 from evenhand.report import learning_lines
@@ -77,11 +78,17 @@ def learn_hosts(
             tester.session, rate_fps=rate_fps, rounds=rounds, wait_s=wait_s, directions=directions, on_progress=progress.on_event
         )
         dut = None if setup.lab is None else setup.lab.facts()
+    unreachable = None
+    if not allow_unreachable:
+        try:
+            check_reachable(result, next_step="Look at the DUT's routes, at its neighbour table, and at the limits of that.")
+        except HostError as error:
+            unreachable = told(error)
     if json_output:
         document = {"command": "learn", "run": None, **tester.profile.to_document(), "deviations": [], "learning": result.to_document()}
-        write_json({**document, "dut": dut})
+        write_json({**document, "dut": dut, "error": error_part(unreachable)})
     else:
         for line in [*learning_lines(result), f"Plan: {address_plan.label}. {tester.profile.link_line}"]:
             out().print(line, markup=False)
-    if not allow_unreachable:
-        check_reachable(result, next_step="Look at the DUT's routes, at its neighbour table, and at the limits of that.")
+    if unreachable is not None:
+        raise unreachable

@@ -15,11 +15,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from evenhand.errors import EvenhandError, RequestError
+from evenhand.plain_words import in_plain_words
 from evenhand.plan import AddressPlan, FrameSize, SideName, describe_size, largest_octets, make_plan, mean_octets, mix_request, whole_octets
 from evenhand.testbed.device import read_device
 from evenhand.testbed.eal_arguments import check_eal_arguments
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
-from evenhand.testbed.plain_words import in_plain_words
 from evenhand.testbed.resources import resources_of
 from evenhand.testbed.vlan import LARGEST_VLAN, MOST_TAGS, TAG_OCTETS, as_vlans
 from evenhand.testbed.workers import lay_out_workers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed: what pydantic refuses, in words of the file and not of Python."""
+"""What pydantic refuses, in words of the file or the command line, and not of Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS: Mapping[str, Callable[[_Bounds], tuple[str, str]]] = {
     "model_type": lambda _: ("is not a table", "Write keys below a line with its name in brackets."),
     "model_attributes_type": lambda _: ("is not a table", "Write keys below a line with its name in brackets."),
 }
-_WHOLE = ("is not a whole number", "Write a whole number, without quotes.")
+_WHOLE = ("is not a whole number", "Write a whole number.")
 _LIST = ("is not a list", "Write it in brackets: [1, 2].")
 
 
@@ -35,11 +35,11 @@ def in_plain_words(kind: str, value: Any, bounds: _Bounds) -> tuple[str, str]:
     if kind in _WORDS:
         what, next_step = _WORDS[kind](bounds)
     elif kind.startswith(("int_", "float_")):
-        what, next_step = _WHOLE if kind.startswith("int_") else ("is not a number", "Write a number, without quotes.")
+        what, next_step = _WHOLE if kind.startswith("int_") else ("is not a number", "Write a number.")
     elif kind.startswith(("tuple_", "list_")):
         what, next_step = _LIST
     else:
-        what, next_step = "is not what this key takes", "See docs/reference/testbed-file.md."
+        what, next_step = "is not what stands here", "Write another value."
     return f"{value!r} {what}", next_step
 
 
