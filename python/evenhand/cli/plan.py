@@ -32,6 +32,7 @@ from evenhand.cli.common import (
 from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.cli.options import ShapeOptions, with_options
 from evenhand.errors import RequestError
+from evenhand.fitted import FittedTable
 from evenhand.new_file import write_new
 from evenhand.plan import AddressPlan, Direction, FrameSize, PlanSide, Traffic, describe_mix, describe_plan, mix_request, whole_octets
 from evenhand.report import make_pcap
@@ -72,7 +73,7 @@ def show(
     if json_output:
         write_json({"command": "plan show", "plan": plan.title, "address_plan": describe_plan(plan)})
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", title=f"{plan.title} ({plan.figure})", title_justify="left")
+    table = FittedTable(f"{plan.title} ({plan.figure})")
     table.add_column("")
     for side in plan.sides:
         table.add_column(side.name)
@@ -222,7 +223,7 @@ def _drawn(side: PlanSide) -> str:
 
 
 def _frames_table(drawn: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = FittedTable()
     for title in ("sequence", "source", "port", "destination", "port"):
         table.add_column(title, justify="right" if title in ("sequence", "port") else "left", no_wrap=True)
     table.add_column("octets without FCS", overflow="fold")  # addresses and ports are never cut
