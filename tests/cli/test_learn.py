@@ -90,7 +90,7 @@ def test_the_verb_tells_everything_and_ends_with_3_if_a_host_is_missing(evenhand
     engine_playing("fair")
     ended = evenhand("learn", testbed, "--plan", "direct-v6", "--json")
     assert ended.code == 3
-    assert ended.json["plan"] == "direct_v6"
+    assert ended.json["plan"] == "direct-v6"
     assert ended.json["learning"]["sides"]["left"]["unreachable"] == ["198.18.3.7"]
     assert ended.json["dut"] is None
     shown = evenhand("learn", testbed, "--plan", "direct-v6", "--allow-unreachable")

@@ -116,7 +116,7 @@ def test_key_and_symmetry_reach_the_model(evenhand: Run) -> None:
         ("--table nowhere.txt", "nowhere.txt"),
         ("--table ,", "no numbers"),
         ("--rate fast", "'fast'"),
-        ("--directions up", "up"),
+        ("--direction up", "up"),
         ("--picture series.bmp", "series.bmp"),
         ("--hosts 65535", "65535"),
         ("--networks 2", "2 networks"),

@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
     is_debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, standalone_mode=False, prog_name="evenhand")
     except EvenhandError as error:
         return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
     except typer.TyperException as error:

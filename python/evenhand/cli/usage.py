@@ -22,7 +22,7 @@ def is_plain_help(error: Any) -> bool:
 def usage_error(error: Any) -> RequestError:
     """The same error in our own words. Typer's exceptions are told apart by what they carry: their classes are not public."""
     context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
-    place = "evenhand" if context is None else " ".join(["evenhand", *context.command_path.split()[1:]])
+    place = "evenhand" if context is None else str(context.command_path)
     help_line = f"`{place} --help` shows what there is."
     message = str(error.format_message())
     if parameter is not None:

@@ -35,7 +35,10 @@ def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 
     # RFC 2544's first size becomes IPv6's (R5180-10), also in lists; any other that is too small is a mistake.
     if size in (DEFAULT_FRAME_SIZE, plan.smallest_frame_size) and size < smallest:
         vlan = " and VLAN tags" if tag_octets else ""
-        return smallest, f"{smallest} octets are used instead of {size}, which cannot hold an IPv{version} test frame{vlan} (R5180-10)."
+        return (
+            smallest,
+            f"Frame size {size} cannot hold an IPv{version} test frame with its tag{vlan}: {smallest} is used instead (R5180-10).",
+        )
     if not smallest <= size <= MAX_FRAME_SIZE:
         raise RequestError(
             f"{size} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
