@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +48,11 @@ def test_a_missing_driver_of_buffer_pools_is_named(tmp_path: Path) -> None:
     if folder is None:
         pytest.skip("this DPDK loads no drivers from a folder")
     without = tmp_path / "pmds"
-    shutil.copytree(folder, without, symlinks=False)
-    for file in without.glob("librte_mempool_ring*"):
-        file.unlink()
+    without.mkdir()
+    for file in folder.iterdir():
+        # A library that is loaded under two names panics, so these are links to the very files.
+        if not file.name.startswith("librte_mempool_ring"):
+            (without / file.name).symlink_to(file.resolve())
     mounted = f'mount --bind "{without}" "{folder}" && exec "{find_engine()}"'
     with RawEngine(["unshare", "--mount", "sh", "-c", mounted]) as engine:
         engine.say(opening(1, memory_mb=512))
