@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -212,9 +213,15 @@ def read_plan(
     common_network: bool = False,
     source_ports: str | None = None,
     destination_ports: str | None = None,
+    where: str = "NAME",
 ) -> AddressPlan:
-    """The named plan with the options that shape it. PlanError or RequestError if there is none."""
-    return make_plan(
+    """The named plan with the options that shape it. PlanError or RequestError if there is none.
+
+    Args:
+        where: The option or argument that names it.
+    """
+    make = partial(
+        make_plan,
         name,
         parse_counts(hosts, where="--hosts"),
         networks=parse_counts(networks, where="--networks"),
@@ -226,6 +233,11 @@ def read_plan(
         source_ports=parse_ports(source_ports, RFC4814_SOURCE_PORTS, CLASSIC_SOURCE_PORT, where="--source-ports"),
         destination_ports=parse_ports(destination_ports, RFC4814_DESTINATION_PORTS, CLASSIC_DESTINATION_PORT, where="--destination-ports"),
     )
+    try:
+        return make()
+    except RequestError as error:
+        error.where = error.where or where
+        raise
 
 
 def warn_about(plan: AddressPlan) -> None:

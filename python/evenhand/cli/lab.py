@@ -41,7 +41,8 @@ def up(
     json_output: JsonOption = False,
 ) -> None:
     """Set up the Linux lab (root): a namespace that routes, and two ports for the tester."""
-    lab = lab_up(counts.read(plan), name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=read_largest_frame(largest_frame))
+    address_plan, largest = counts.read(plan, where="--plan"), read_largest_frame(largest_frame)
+    lab = lab_up(address_plan, name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=largest)
     _show(lab, str(kind), json_output=json_output)
 
 

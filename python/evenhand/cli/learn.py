@@ -59,7 +59,7 @@ def learn_hosts(
     In direct plans the DUT resolves each host that way (throughput and trial do so by themselves, before the first trial). In gateway plans
     it shows whether the DUT's routes lead to every host.
     """
-    address_plan = counts.read(plan or default_plan_of(testbed))
+    address_plan = counts.read(plan or default_plan_of(testbed), where="--plan")
     warn_about(address_plan)
     check_host_macs(host_macs, address_plan)
     rate_fps, wait_s = parse_rate(rate, where="--rate"), parse_duration(wait, where="--wait")

@@ -109,9 +109,9 @@ class CountOptions:
     hosts: HostsOption = None
     networks: NetworksOption = None
 
-    def read(self, name: str) -> AddressPlan:
+    def read(self, name: str, *, where: str = "NAME") -> AddressPlan:
         """PlanError or RequestError if there is no such plan."""
-        return read_plan(name, self.hosts, self.networks)
+        return read_plan(name, self.hosts, self.networks, where=where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +134,16 @@ class ShapeOptions:
     network_mode: NetworkModeOption = DEFAULT_MODE
     sources: SourceOptions
 
-    def read(self, name: str) -> AddressPlan:
+    def read(self, name: str, *, where: str = "NAME") -> AddressPlan:
         """PlanError or RequestError if there is no such plan."""
         return read_plan(
-            name, self.counts.hosts, self.counts.networks, host_mode=self.host_mode, network_mode=self.network_mode, **vars_of(self.sources)
+            name,
+            self.counts.hosts,
+            self.counts.networks,
+            host_mode=self.host_mode,
+            network_mode=self.network_mode,
+            where=where,
+            **vars_of(self.sources),
         )
 
 
@@ -157,8 +163,8 @@ class PlanOptions:
         """
         wanted = self.plan or (DEFAULT_PLAN if testbed is None else default_plan_of(testbed))
         name, other, share = read_mix(wanted, self.mix)
-        first = self.shape.read(name)
-        return first if other is None else mix_versions(first, self.shape.read(other), share)
+        first = self.shape.read(name, where="--plan")
+        return first if other is None else mix_versions(first, self.shape.read(other, where="--plan"), share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

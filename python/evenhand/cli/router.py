@@ -82,7 +82,7 @@ def router(
     json_output: JsonOption = False,
 ) -> None:
     """Run the reference router until Ctrl-C, joined by memif, and write the testbed file with which a tester finds it."""
-    address_plan = counts.read(plan)
+    address_plan = counts.read(plan, where="PLAN")
     dut = read_dut(
         elements, device, queue_frames, delay=delay, neighbor_cost=neighbor_cost, defects=defect or [],
         largest_frame_size=read_largest_frame(largest_frame), vlans={} if vlan is None else parse_vlans(vlan, where="--vlan"),
