@@ -350,7 +350,7 @@ def read_directions(direction: DirectionName) -> tuple[Direction, ...]:
 
 
 def out() -> Console:
-    """stdout, for results. Without a terminal, lines are not folded, unless COLUMNS says how wide they may be."""
+    """stdout, for results. Without a terminal lines are not folded; tables then have the width of COLUMNS, or 200."""
     return _console(stderr=False)
 
 
@@ -361,9 +361,10 @@ def err() -> Console:
 
 def _console(*, stderr: bool) -> Console:
     console = Console(stderr=stderr, highlight=False)
-    if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
+    if console.is_terminal:
         return console
-    return Console(stderr=stderr, highlight=False, width=200, soft_wrap=True)
+    columns = os.environ.get("COLUMNS", "")
+    return Console(stderr=stderr, highlight=False, width=(int(columns) if columns.isdecimal() else 0) or 200, soft_wrap=True)
 
 
 def write_json(document: Any) -> None:
