@@ -155,4 +155,13 @@ plan::MacAddress ObjectReader::mac(std::string_view key) {
     return *mac;
 }
 
+plan::MacAddress ObjectReader::port_mac(std::string_view key) {
+    const auto value = mac(key);
+    const bool is_group = (value[0] & 1U) != 0;
+    if (is_group || value == plan::MacAddress{}) {
+        refuse(key, fmt::format("{} is {}, which no port can have", plan::to_string(value), is_group ? "a group address" : "no address"), "Write it like 02:00:00:00:00:01.");
+    }
+    return value;
+}
+
 }  // namespace evenhand::contract

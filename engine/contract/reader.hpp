@@ -67,6 +67,8 @@ class ObjectReader {
 
     [[nodiscard]] plan::IpAddress address(std::string_view key);
     [[nodiscard]] plan::MacAddress mac(std::string_view key);
+    /// One that a port can have: no group address, and not all zeros.
+    [[nodiscard]] plan::MacAddress port_mac(std::string_view key);
 
     [[noreturn]] void refuse(std::string_view key, const std::string& what, const std::string& next) const;
 

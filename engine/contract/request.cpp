@@ -132,8 +132,8 @@ run::PortRequest read_port(ObjectReader r) {
     port.device = r.text("device");
     if (port.device.empty()) r.refuse("device", "the device is empty", "Name a DPDK device, such as net_memif0,role=client,id=0,socket=/run/x.sock.");
     if (const auto refusal = port::refuse_device(port.device)) r.refuse("device", refusal->what, refusal->next);
-    if (r.has("mac")) port.mac = r.mac("mac");
-    if (r.has("dut_mac")) port.dut_mac = r.mac("dut_mac");
+    if (r.has("mac")) port.mac = r.port_mac("mac");
+    if (r.has("dut_mac")) port.dut_mac = r.port_mac("dut_mac");
     if (r.has("receive_ring_frames")) port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
     if (r.has("transmit_ring_frames")) port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
     port.vlans = read_vlans(r);

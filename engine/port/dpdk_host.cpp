@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <optional>
 #include <string_view>
 
 #include "fault.hpp"
@@ -24,7 +25,9 @@
 namespace evenhand::port {
 namespace {
 
-bool started = false;  // read and written by the session's thread only
+// Read and written by the session's thread only.
+bool started = false;
+std::optional<Fault> refusal;  // of the one attempt that DPDK has in a process
 
 std::vector<unsigned> read_allowed_cpus() {
     cpu_set_t set;
@@ -82,6 +85,7 @@ bool is_pci_device(const std::string& device) {
 
 void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices) {
     if (started) return;
+    if (refusal) throw *refusal;
     // The main thread only reads requests and reports: it may run wherever the process may, and the scheduler keeps it off busy CPUs.
     std::vector<std::string> arguments{"evenhand-engine",
                                        fmt::format("--lcores=0@({})", fmt::join(allowed_cpus(), ",")),
@@ -107,8 +111,10 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
     for (auto& argument : arguments) argv.push_back(argument.data());
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
         const bool denied = rte_errno == EACCES || rte_errno == EPERM;
-        throw Fault{denied ? FaultCode::no_permission : FaultCode::no_memory, fmt::format("DPDK did not start: {}", rte_strerror(rte_errno)), "host",
-                    options.hugepages ? "Reserve hugepages (dpdk-hugepages.py --setup 2G), or set hugepages to false." : "Lower memory_mb; DPDK's own words are on stderr."};
+        refusal.emplace(denied ? FaultCode::no_permission : FaultCode::no_memory, fmt::format("DPDK did not start: {}", rte_strerror(rte_errno)), "host",
+                        options.hugepages ? "Reserve hugepages (dpdk-hugepages.py --setup 2G), or set hugepages to false; then start another engine."
+                                          : "Lower memory_mb, or leave out extra_eal_arguments; then start another engine.");
+        throw *refusal;
     }
     started = true;
     take_runtime_folder(rte_eal_get_runtime_dir());

@@ -99,8 +99,18 @@ void wait_for_interrupt_thread() {
     }
 }
 
+/// DPDK loads the driver of its pools as a plug-in, from a package of its own; without it every pool is "out of memory".
+void require_pool_driver() {
+    constexpr std::string_view usual = RTE_MBUF_DEFAULT_MEMPOOL_OPS;
+    for (unsigned i = 0; i < rte_mempool_ops_table.num_ops; ++i) {
+        if (rte_mempool_ops_table.ops[i].name == usual) return;
+    }
+    throw Fault{FaultCode::no_device, fmt::format("DPDK's driver of buffer pools, {}, is not installed", usual), "host",
+                "Install librte-mempool-ring of the same version as DPDK; `apt-cache search librte-mempool-ring` names the package."};
+}
+
 void require(const PortOptions& options, int result, const std::string& what) {
-    if (result < 0) refuse(options, result, what, "DPDK's own words are on stderr.");
+    if (result < 0) refuse(options, result, what, "Try another kind of port; the engine's stderr may say more.");
 }
 
 /// 0 or an error number below. A software port is made by its bus, which takes arguments of any length: rte_dev_probe of DPDK 24.11 refuses
@@ -139,7 +149,7 @@ void DpdkPort::probe() {
         if (result != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
             id_ = RTE_MAX_ETHPORTS;
             files_.remove();
-            refuse(options_, result, "the device does not open", "Check the device string (DPDK's own words are on stderr).");
+            refuse(options_, result, "the device does not open", "Check the device string.");
         }
     }
     rte_eth_dev_info info{};
@@ -203,6 +213,7 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
     const auto make = [this](const std::string& name, unsigned buffers, std::uint16_t buffer_octets = RTE_MBUF_DEFAULT_BUF_SIZE) {
         rte_mempool* const pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, static_cast<int>(rte_socket_id()));
         if (pool == nullptr) {
+            require_pool_driver();
             throw Fault{FaultCode::no_memory, fmt::format("no memory for {} frame buffers of {} ({})", buffers, options_.device, rte_strerror(rte_errno)), "host.memory_mb",
                         "Raise memory_mb, or lower the ring sizes."};
         }
@@ -328,7 +339,8 @@ void DpdkPort::start_device() const {
         result = rte_eth_dev_start(id_);
     }
     if (result != 0)
-        refuse(options_, result, "the device cannot be started", driver_ == "net_memif" ? "Start the other end of the memif first." : "DPDK's own words are on stderr.");
+        refuse(options_, result, "the device cannot be started",
+               driver_ == "net_memif" ? "Start the other end of the memif first." : "Try another kind of port; the engine's stderr may say more.");
 }
 
 void DpdkPort::wait_for_link() {

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from evenhand.errors import EvenhandError, RequestError
+from evenhand.plain_words import in_plain_words
+from evenhand.units import Quantity
 
 MOST_LISTED = 30
 """Keys that an error names beside the nearest one."""
@@ -24,16 +27,17 @@ class RefusedError(ValueError):
         self.next_step = error.next_step
 
 
-def with_unit(parse: Any) -> BeforeValidator:
+def with_unit(quantity: Quantity, parse: Callable[[str], float]) -> BeforeValidator:
     """Of a text such as "5s", which `parse` reads."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, str):
-            raise ValueError("is a text with a unit, in quotes")
+            forms = f"Write {quantity.name}, in quotes, like {quantity.forms}."
+            raise RefusedError(RequestError(f"{value!r} is not a text with a unit", next_step=forms))
         try:
             return parse(value)
         except EvenhandError as error:
-            raise ValueError(f"{error.what}. {error.next_step}") from error
+            raise RefusedError(error) from error
 
     return BeforeValidator(read)
 
@@ -84,9 +88,11 @@ def refusal(problem: Any, root: type[BaseModel], *, at: str) -> RequestError:
     refused = problem.get("ctx", {}).get("error")
     if isinstance(refused, RefusedError):
         return RequestError(str(refused), where=at, next_step=refused.next_step)
-    message = problem["msg"].removeprefix("Value error, ")
-    shown = f"{problem['input']!r}: " if not isinstance(problem["input"], dict) else ""
-    return RequestError(f"{shown}{message}", where=at, next_step="Correct it there.")
+    if problem["type"] == "value_error":  # between several keys, in our own words
+        shown = "" if isinstance(problem["input"], dict) else f"{problem['input']!r}: "
+        return RequestError(f"{shown}{refused}", where=at, next_step="Correct it there.")
+    what, next_step = in_plain_words(problem["type"], problem["input"], problem.get("ctx", {}))
+    return RequestError(what, where=at, next_step=next_step)
 
 
 def known_keys(root: type[BaseModel], parents: list[Any]) -> list[str]:

@@ -25,12 +25,12 @@ RATE = Quantity(
     "500000, 500kfps, 1Mfps, 14.88Mfps",
 )
 LINE_RATE = Quantity(
-    "a line rate",
-    {"": Decimal(1), "bps": Decimal(1), "kbps": Decimal(10**3), "Mbps": Decimal(10**6), "Gbps": Decimal(10**9)},
+    "a line rate with its unit",  # "10" is 10 bit/s to nobody
+    {"bps": Decimal(1), "kbps": Decimal(10**3), "Mbps": Decimal(10**6), "Gbps": Decimal(10**9)},
     "10Gbps, 25Gbps, 100Mbps",
 )
 SIZE = Quantity("a frame size in octets with the FCS", {"": Decimal(1), "B": Decimal(1)}, "64, 84, 1518B")
-MEMORY = Quantity("an amount of memory", {"MB": Decimal(1), "GB": Decimal(1024)}, "512MB, 2GB")
+MEMORY = Quantity("an amount of memory with its unit", {"MB": Decimal(1), "GB": Decimal(1024)}, "512MB, 2GB")
 DURATION = Quantity(
     "a duration",
     {

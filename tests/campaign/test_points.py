@@ -191,7 +191,7 @@ def test_a_rate_of_the_users_own_takes_no_throughput() -> None:
 
 def test_options_reach_the_goal_as_those_of_the_verb_do() -> None:
     suite = {
-        "hosts": 7, "one-way": True, "maximum-rate": "1Mfps", "duration": "2s", "final-duration": "20s", "precision": "1%",
+        "hosts": 7, "direction": "forward", "maximum-rate": "1Mfps", "duration": "2s", "final-duration": "20s", "precision": "1%",
         "loss-ratio": "0.1%", "invalid-retries": 4, "waits": "short", "wait-residual": "1s", "offered-tolerance": "1%",
         "source-ports": "fixed", "host-mode": "increment", "patience": 3,
     }  # fmt: skip
@@ -228,7 +228,7 @@ def test_all_frame_sizes_are_those_of_the_ip_version() -> None:
 def test_the_reference_router_is_that_of_the_options_and_of_the_points_hash() -> None:
     plan = expanded(
         {"hash-types": ["type1", "type2"]}, testbed="reference",
-        reference={"elements": 4, "rate": "50kfps", "neighbor_cost": "4096,10%", "queue": 64},
+        reference={"elements": 4, "rate": "50kfps", "neighbor-cost": "4096,10%", "queue-frames": 64},
     )  # fmt: skip
     assert plan.reference is not None
     for hash_type in ("type1", "type2"):

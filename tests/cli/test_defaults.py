@@ -71,7 +71,7 @@ def test_a_search_without_address_options_states_the_gateway_form_with_all_hosts
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     document = evenhand("throughput", testbed, *SEARCH, "--run", run, "--json").json
-    assert document["plan"] == "gateway_v4"
+    assert document["plan"] == "gateway-v4"
     assert document["hosts"] == {"left": 65534, "right": 65534}
     assert read_run(run).searches[0].plan["name"] == "gateway_v4"
     assert "65,534 x 65,534 addresses" in evenhand("throughput", testbed, *SEARCH, "--no-run").out

@@ -48,7 +48,15 @@ def test_a_throughput_of_other_conditions_does_not_count(evenhand: Run, engine_p
     engine_playing("simulated-640000")
     before = tmp_path / "before.evenhand"
     assert evenhand("throughput", testbed, *SEARCH, "--run", before).code == 0
-    for other in (("--frame-size", "128"), ("--plan", "gateway-v6"), ("--hosts", "7"), ("--one-way",)):
+    for other in (
+        ("--frame-size", "128"),
+        ("--plan", "gateway-v6"),
+        ("--hosts", "7"),
+        (
+            "--direction",
+            "forward",
+        ),
+    ):
         ended = evenhand("pdv", testbed, *QUICK, "--after", before, *other)
         assert ended.code == 2
         assert "this run has no throughput of these ports" in ended.err

@@ -71,7 +71,7 @@ def test_learning_can_be_left_out_and_that_is_a_deviation(
 ) -> None:
     """R2544-35: one way, so only the hosts of one side were to be learnt."""
     engine_playing("simulated-640000")
-    ended = evenhand(line[0], testbed, *line[1:], "--no-learning", "--one-way")
+    ended = evenhand(line[0], testbed, *line[1:], "--no-learning", "--direction", "forward")
     assert ended.code == 0, ended.err
     assert "learning" not in ended.err
     assert "Deviation from R2544-35: the DUT was not made to resolve the 65,533 hosts on its links before the first trial" in ended.out
@@ -90,7 +90,7 @@ def test_the_verb_tells_everything_and_ends_with_3_if_a_host_is_missing(evenhand
     engine_playing("fair")
     ended = evenhand("learn", testbed, "--plan", "direct-v6", "--json")
     assert ended.code == 3
-    assert ended.json["plan"] == "direct_v6"
+    assert ended.json["plan"] == "direct-v6"
     assert ended.json["learning"]["sides"]["left"]["unreachable"] == ["198.18.3.7"]
     assert ended.json["dut"] is None
     shown = evenhand("learn", testbed, "--plan", "direct-v6", "--allow-unreachable")

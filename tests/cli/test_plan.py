@@ -20,7 +20,7 @@ Play = Callable[[str], Path]
 
 def test_the_default_is_the_gateway_form_with_the_maximum_of_hosts(evenhand: Run) -> None:
     """SEED-05."""
-    assert evenhand("plan", "show", "gateway-v4", "--json").json["left"]["hosts"]["host"]["count"] == 65534
+    assert evenhand("plan", "show", "gateway-v4", "--json").json["address_plan"]["left"]["hosts"]["host"]["count"] == 65534
     text = evenhand("plan", "show", "gateway-v6").out
     assert "65,536" in text
     assert "2001:2:0:8000::ffff:2" in text
@@ -28,7 +28,7 @@ def test_the_default_is_the_gateway_form_with_the_maximum_of_hosts(evenhand: Run
 
 def test_hosts_are_for_both_sides_or_for_each(evenhand: Run) -> None:
     """SEED-42."""
-    plan = evenhand("plan", "show", "gateway_v4", "--hosts", "1000,1", "--json").json
+    plan = evenhand("plan", "show", "gateway_v4", "--hosts", "1000,1", "--json").json["address_plan"]
     assert [plan[side]["hosts"]["host"]["count"] for side in ("left", "right")] == [1000, 1]
     assert plan["pairs"] == 1000
 
@@ -49,7 +49,7 @@ def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, na
     for shown in (plan.title, plan.figure, "pseudorandom", "1024-65535", "1-49151", f"{plan.pairs:,}"):
         assert shown in text
     assert ("derived from Figures 3 and 5" in text) == (name in ("nets-v4-gateway", "nets-v6-gateway"))
-    document = evenhand("plan", "show", name, "--json").json
+    document = evenhand("plan", "show", name, "--json").json["address_plan"]
     assert document["addresses"]["right"]["last"] == str(plan.right.hosts.last_address)
     assert len(document["dut"]["left"]["routes"]) == len(plan.left.routes)
     assert len(document["dut"]["left"]["interfaces"]) == len(plan.left.dut)
@@ -58,6 +58,7 @@ def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, na
 def test_networks_are_for_both_sides_or_for_each(evenhand: Run) -> None:
     """SEED-30, SEED-35."""
     plan = evenhand("plan", "show", "nets-v6-gateway", "--networks", "256,3", "--hosts", "10", "--fixed-source", "--json").json
+    plan = plan["address_plan"]
     assert [plan[side]["hosts"]["network"]["count"] for side in ("left", "right")] == [256, 3]
     assert plan["fixed_source"] is True
     assert plan["pairs"] == 30
@@ -67,7 +68,8 @@ def test_networks_are_for_both_sides_or_for_each(evenhand: Run) -> None:
 
 def test_modes_are_passed_on(evenhand: Run) -> None:
     """SEED-40."""
-    left = evenhand("plan", "show", "nets-v4-gateway", "--host-mode", "fixed", "--network-mode", "increment", "--json").json["left"]
+    left = evenhand("plan", "show", "nets-v4-gateway", "--host-mode", "fixed", "--network-mode", "increment", "--json").json
+    left = left["address_plan"]["left"]
     assert (left["hosts"]["host"]["mode"], left["hosts"]["network"]["mode"]) == ("fixed", "increment")
 
 
@@ -172,7 +174,7 @@ def test_ports_are_a_range_one_or_those_of_rfc_2544(
     evenhand: Run, plan: str, options: tuple[str, ...], source: tuple[int, int, str], destination: tuple[int, int, str]
 ) -> None:
     """SEED-46, R2544-31, R4814-02, R4814-03: pseudorandom unless switched off; 0xC020 to 7 is what RFC 2544 has."""
-    ports = evenhand("plan", "show", plan, *options, "--json").json["udp_ports"]
+    ports = evenhand("plan", "show", plan, *options, "--json").json["address_plan"]["udp_ports"]
     assert [tuple(ports[role][key] for key in ("first", "last", "mode")) for role in ("source", "destination")] == [source, destination]
     shown = evenhand("plan", "show", plan, *options).out
     for first, last, mode in (source, destination):
@@ -190,7 +192,7 @@ def test_the_reading_of_r_can_be_chosen(evenhand: Run) -> None:
     """SEED-82, SEED-83: one number for both addresses, or one each; and the source's network alone fixed."""
     pairs = {}
     for option in ("--common-network", "--fixed-source-network", "--fixed-source"):
-        document = evenhand("plan", "show", "nets-v6-gateway", "--hosts", "10", "--networks", "8", option, "--json").json
+        document = evenhand("plan", "show", "nets-v6-gateway", "--hosts", "10", "--networks", "8", option, "--json").json["address_plan"]
         pairs[option] = document["pairs"]
         assert document["traffic"][option.removeprefix("--").replace("-", "_")] is True
     assert pairs == {"--common-network": 10 * 10 * 8, "--fixed-source-network": 10 * 80, "--fixed-source": 80}

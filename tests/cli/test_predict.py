@@ -40,7 +40,7 @@ def test_it_says_what_the_model_says(evenhand: Run) -> None:
 
 def test_the_document_holds_exact_counts(evenhand: Run) -> None:
     """RSS-06: also beyond what a float holds."""
-    document = evenhand("predict", "gateway-v4", "--hash", "type2", "--queues", "36", "--rate", "1Mfps", "--json").json
+    document = evenhand("predict", "gateway-v4", "--hash", "type2", "--elements", "36", "--rate", "1Mfps", "--json").json
     wanted = predict(gateway_v4(), DeviceModel(elements=36, hash_type="type2", rate_fps=1e6))
     assert document["counts"] == {direction: list(counts) for direction, counts in wanted.counts.items()}
     assert document["throughput_fps_per_direction"] == wanted.throughput_fps
@@ -60,7 +60,7 @@ def test_networks_and_a_fixed_source_shape_the_plan(evenhand: Run) -> None:
 
 def test_a_series_doubles_and_shows_bars(evenhand: Run) -> None:
     """SEED-65."""
-    line = ("predict", "gateway-v6", "--queues", "36", "--series")
+    line = ("predict", "gateway-v6", "--elements", "36", "--series")
     hosts = [point["hosts"]["left"] for point in evenhand(*line, "--json").json["series"]]
     assert hosts == [2**n for n in range(17)]
     rows = [row for row in evenhand(*line).out.splitlines() if "█" in row]
@@ -72,7 +72,7 @@ def test_directions_are_chosen(evenhand: Run) -> None:
     """R2544-15: one direction has all elements for itself."""
     both = evenhand("predict", "gateway-v4", "--rate", "1Mfps", "--json").json
     for direction in ("forward", "reverse"):
-        one = evenhand("predict", "gateway-v4", "--rate", "1Mfps", "--directions", direction, "--json").json
+        one = evenhand("predict", "gateway-v4", "--rate", "1Mfps", "--direction", direction, "--json").json
         assert one["directions"] == [direction]
         assert one["plateau_fps_per_direction"] == 2 * both["plateau_fps_per_direction"] == 16e6
 
@@ -88,7 +88,7 @@ def test_the_table_comes_as_a_list_or_from_a_file_or_from_ethtool(evenhand: Run,
     from_ethtool = ("predict", "gateway-v4", "--table", tmp_path / "ethtool.txt", "--json")
     assert evenhand(*from_ethtool).json["device"]["key"] == "beac01fa" * 13
     assert evenhand(*from_ethtool, "--key", "01" * 40).json["device"]["key"] == "01" * 40
-    sized = evenhand("predict", "gateway-v4", "--queues", "3", "--table-size", "8", "--json").json["device"]
+    sized = evenhand("predict", "gateway-v4", "--elements", "3", "--table-size", "8", "--json").json["device"]
     assert sized["table"] == [0, 1, 2, 0, 1, 2, 0, 1]
 
 
@@ -103,8 +103,8 @@ def test_key_and_symmetry_reach_the_model(evenhand: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
-        ("--queues 0", "0 elements"),
-        ("--queues 5000", "5000"),
+        ("--elements 0", "0 elements"),
+        ("--elements 5000", "5000"),
         ("--hash type3", "type3"),
         ("--key 6d5a", "2 octets"),
         ("--key xyz", "'xyz'"),
@@ -112,11 +112,11 @@ def test_key_and_symmetry_reach_the_model(evenhand: Run) -> None:
         ("--table-size 0", "0 entries"),
         ("--table 0,1,2", "3 entries"),
         ("--table 0,1 --table-size 2", "--table-size"),
-        ("--table 0,9 --queues 4", "element 9"),
+        ("--table 0,9 --elements 4", "element 9"),
         ("--table nowhere.txt", "nowhere.txt"),
         ("--table ,", "no numbers"),
         ("--rate fast", "'fast'"),
-        ("--directions up", "up"),
+        ("--direction up", "up"),
         ("--picture series.bmp", "series.bmp"),
         ("--hosts 65535", "65535"),
         ("--networks 2", "2 networks"),
@@ -133,7 +133,7 @@ def test_what_cannot_be_is_refused(evenhand: Run, options: str, shown: str) -> N
 @pytest.mark.parametrize("name", ["series.svg", "series.png"])
 def test_a_picture_is_drawn(evenhand: Run, tmp_path: Path, name: str) -> None:
     """SEED-65, SEED-66: with the plateau, where the load becomes even, and the device."""
-    ended = evenhand("predict", "gateway-v4", "--queues", "36", "--picture", tmp_path / name)
+    ended = evenhand("predict", "gateway-v4", "--elements", "36", "--picture", tmp_path / name)
     assert ended.code == 0
     content = (tmp_path / name).read_bytes()
     if name.endswith(".png"):

@@ -37,7 +37,7 @@ def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     searches = document["searches"]
     assert [(s["plan"], s["hosts"]["left"]) for s in searches] == [
-        ("gateway_v4", 1), ("gateway_v4", 65534), ("gateway_v6", 1), ("gateway_v6", 65536),
+        ("gateway-v4", 1), ("gateway-v4", 65534), ("gateway-v6", 1), ("gateway-v6", 65536),
     ]  # fmt: skip
     stored = read_run(run)
     for search in searches:

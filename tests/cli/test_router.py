@@ -25,7 +25,9 @@ CONTRACT = Path(__file__).parents[2] / "contract"
 
 
 def test_the_configuration_is_printed_and_nothing_started(capsys: pytest.CaptureFixture[str]) -> None:
-    options = "--elements 36 --rate 50kfps --queue 100 --hash type2 --symmetric --delay 100us --neighbor-cost 4096,10% --defect loss=0.1%"
+    options = (
+        "--elements 36 --rate 50kfps --queue-frames 100 --hash type2 --symmetric --delay 100us --neighbor-cost 4096,10% --defect loss=0.1%"
+    )
     assert main(["router", "gateway-v6", *options.split(), "--print-config"]) == 0
     config = json.loads(capsys.readouterr().out)
     jsonschema.validate(config, json.loads((CONTRACT / "router-config.schema.json").read_text()))

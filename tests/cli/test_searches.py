@@ -43,7 +43,7 @@ def test_mlr_writes_one_json_document_with_all_goals(evenhand: Run, engine_playi
     """MLR-11, MLR-12: and says where the goals depart from what the RFC recommends."""
     engine_playing("simulated-640000")
     goals = ("--goal", "NDR", "--goal", "PDR=0.5%,width=0.1%", "--goal", "PDR=2%,exceed=0")
-    document = evenhand("throughput", testbed, *QUICK, "--search", "mlr", *goals, "--one-way", "--json", "--no-run").json
+    document = evenhand("throughput", testbed, *QUICK, "--search", "mlr", *goals, "--direction", "forward", "--json", "--no-run").json
     assert [goal["name"] for goal in document["goals"]] == ["NDR", "PDR=0.5%", "PDR=2%"]
     assert [goal["is_regular"] for goal in document["goals"]] == [True] * 3
     assert document["goals"][2]["exceed_ratio"] == 0

@@ -79,7 +79,13 @@ def test_an_earlier_run_of_the_same_testbed_counts(
     [
         (("--plan", "gateway-v6"), "plan gateway-v4 there, gateway-v6 here"),
         (("--frame-size", "128"), "frame size 64 there, 128 here"),
-        (("--one-way",), "directions forward and reverse there, forward here"),
+        (
+            (
+                "--direction",
+                "forward",
+            ),
+            "directions forward and reverse there, forward here",
+        ),
         (("--loss-ratio", "1%"), "loss ratio 0.0 there, 0.01 here"),
     ],
 )

@@ -79,7 +79,18 @@ def test_a_maximum_above_a_known_ceiling_is_used_and_told(evenhand: Run, engine_
     assert "own ceiling" not in below.out
 
 
-@pytest.mark.parametrize("options", [("--frame-size", "128"), ("--one-way",), ("--hosts", "7")], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--frame-size", "128"),
+        (
+            "--direction",
+            "forward",
+        ),
+        ("--hosts", "7"),
+    ],
+    ids=" ".join,
+)
 def test_another_kind_of_traffic_has_another_ceiling(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...]
 ) -> None:

@@ -47,7 +47,7 @@ def test_both_directions_send_unless_one_way(evenhand: Run, engine_playing: Play
 
 def test_json_is_one_document_and_progress_goes_to_stderr(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
     engine_playing("simulated-640000")
-    ended = evenhand("throughput", testbed, *QUICK, "--json", "--loss-ratio", "0.5%", "--one-way")
+    ended = evenhand("throughput", testbed, *QUICK, "--json", "--loss-ratio", "0.5%", "--direction", "forward")
     document = ended.json
     assert document["outcome"] == "found"
     assert document["goal"]["loss_ratio"] == 0.005

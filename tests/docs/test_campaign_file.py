@@ -23,7 +23,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "[[published]]": Published,
 }  # fmt: skip
 SAME_FOR_ALL = ("mix", "host-mode", "network-mode", "fixed-source", "fixed-source-network", "common-network", "source-ports",
-                "destination-ports", "one-way")  # fmt: skip
+                "destination-ports", "direction")  # fmt: skip
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.toml") if not path.name.startswith("testbed-"))
 
 
@@ -56,7 +56,7 @@ def test_the_page_lists_every_key_and_no_other() -> None:
             default = keys[key].default
             if isinstance(default, (str, bool)) and default:
                 assert row[2].split(":")[0] in (str(default), str(default).lower()), key
-    assert f" {DEFAULT_QUEUE_FRAMES} " in next(" ".join(row) for row in shown["[reference]/4"] if row[0] == "`queue`")
+    assert f" {DEFAULT_QUEUE_FRAMES} " in next(" ".join(row) for row in shown["[reference]/4"] if row[0] == "`queue-frames`")
 
 
 def test_the_page_tells_which_options_a_procedure_has() -> None:

@@ -58,7 +58,7 @@ def search(folder: Path, name: str, *options: str) -> tuple[dict[str, Any], Path
                 left=router.left_device, right=router.right_device, cpus=list(router.tester_cpus), cpu=router.cpu, thread=router.thread
             )
         )
-        command = [sys.executable, "-m", "evenhand", "throughput", testbed, "--plan", name, "--hosts", "1", "--one-way"]
+        command = [sys.executable, "-m", "evenhand", "throughput", testbed, "--plan", name, "--hosts", "1", "--direction", "forward"]
         command += ["--maximum-rate", "60kfps", "--duration", "0.5s", "--final-duration", f"{FINAL_S}s", "--precision", str(WIDTH)]
         command += ["--waits", "short", "--wait-after-routing", "0s", "--wait-after-learning", "50ms", "--wait-restabilize", "50ms"]
         command += ["--json", "--run", run, *options]

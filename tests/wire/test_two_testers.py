@@ -126,7 +126,7 @@ def test_a_tester_that_is_killed_blocks_nobody(lab_name: str, tmp_path: Path) ->
         first.kill()
         first.wait()
     deadline = time.monotonic() + READY_S
-    while (second := run("learn", f"lab:{lab_name}", "--wait", "0.2s", "--one-way", "--hosts", "1")).returncode == 3:
+    while (second := run("learn", f"lab:{lab_name}", "--wait", "0.2s", "--direction", "forward", "--hosts", "1")).returncode == 3:
         assert "in use" in second.stderr, second.stderr
         assert time.monotonic() < deadline, second.stderr
     assert second.returncode == 0, second.stderr

@@ -14,7 +14,7 @@ from evenhand.plan import Mode
 from evenhand.procedure import LAB_PREFIX
 from evenhand.series.campaign import HashType, ProcedureName
 from evenhand.testbed.model import DutFacts
-from evenhand.units import parse_duration
+from evenhand.units import DURATION, parse_duration
 
 REFERENCE = "reference"
 """The testbed that is made for the campaign: a reference router, set by `[reference]`."""
@@ -42,7 +42,7 @@ def _text(value: Any) -> Any:
 Text = Annotated[str, BeforeValidator(_text)]
 Texts = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 Count = Annotated[int, Field(ge=1)]
-Duration = Annotated[float, with_unit(parse_duration), Field(gt=0)]
+Duration = Annotated[float, with_unit(DURATION, parse_duration), Field(gt=0)]
 Procedures = Annotated[tuple[ProcedureName, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 HashTypes = Annotated[tuple[HashType, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 Hosts = Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
@@ -79,7 +79,7 @@ class Reference(_Table):
     """None: as fast as it can."""
     rate: Text | None = None
     """What one element forwards: `"50kfps"`."""
-    queue: Count = 512
+    queue_frames: Count = 512
     """Frames that wait before an element."""
     hash: HashType = "type1"
     """Of points whose suite has no hash-types."""
@@ -152,7 +152,7 @@ class Suite(_Table):
     common_network: bool = False
     source_ports: Text | None = None
     destination_ports: Text | None = None
-    one_way: bool = False
+    direction: Literal["both", "forward", "reverse"] = "both"
 
     maximum_rate: Text | None = None
     minimum_rate: Text | None = None

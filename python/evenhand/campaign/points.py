@@ -12,10 +12,10 @@ from evenhand.campaign.file import DEFAULT_REPETITIONS, REFERENCE, CampaignFile,
 from evenhand.campaign.options import AFTER, LOADED, REPEATS_ITSELF, make_point_plan, options_of, plan_of, read_point, read_size
 from evenhand.campaign.place import placed
 from evenhand.campaign.reference import reference_dut
-from evenhand.cli.common import parse_counts, read_frame_sizes
+from evenhand.cli.common import DirectionName, parse_counts, read_directions, read_frame_sizes
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
-from evenhand.procedure import BOTH_DIRECTIONS, check_whole_sizes, choose_frames
+from evenhand.procedure import check_whole_sizes, choose_frames
 from evenhand.series.campaign import HashType, Point, ProcedureName
 from evenhand.series.folders import without_folders
 from evenhand.testbed.vlan import TAG_OCTETS
@@ -28,7 +28,7 @@ ONE_SIZE: tuple[ProcedureName, ...] = ("back-to-back", "burst", "recovery")
 _PLAN_KEYWORDS = ("mix", "host_mode", "network_mode", "fixed_source", "fixed_source_network", "common_network", "source_ports",
                   "destination_ports")  # fmt: skip
 _STRUCTURE = ("name", "procedure", "plan", "hosts", "networks", "frame-sizes", "hash-types", "repetitions", "inner-repetitions",
-              "single-pair-first", "hooks", "one-way", *(keyword.replace("_", "-") for keyword in _PLAN_KEYWORDS))  # fmt: skip
+              "single-pair-first", "hooks", "direction", *(keyword.replace("_", "-") for keyword in _PLAN_KEYWORDS))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def _points_of(suite: Suite, where: str) -> list[Point]:
         point = Point(
             key="/".join(str(part) for part in parts), suite=suite.name, number=len(points), procedure=procedure, plan=whole.title,
             plan_options=options, hosts=hosts, networks=of_networks, frame_size=_short(size),
-            directions=("forward",) if suite.one_way else BOTH_DIRECTIONS, hash_type=hash_type, goal=goal,
+            directions=read_directions(DirectionName(suite.direction)), hash_type=hash_type, goal=goal,
             repetitions=suite.repetitions or (1 if procedure in REPEATS_ITSELF else DEFAULT_REPETITIONS),
         )  # fmt: skip
         with placed(where):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from evenhand.campaign.file import Reference
 from evenhand.cli.common import read_largest_frame
-from evenhand.cli.predict import HashName
+from evenhand.cli.device import DeviceOptions, HashName
 from evenhand.cli.router import read_dut
 from evenhand.reference import ReferenceDut
 from evenhand.series.campaign import HashType
@@ -18,9 +18,14 @@ def reference_dut(reference: Reference, hash_type: HashType | None = None) -> Re
     Args:
         hash_type: Of the point; None: that of the table.
     """
+    # Without elements nothing is hashed, whatever the point says of the DUT.
+    chosen = hash_type if hash_type is not None and reference.elements is not None else reference.hash
+    device = DeviceOptions(
+        rate=reference.rate, hash_type=HashName(chosen), symmetric=reference.symmetric, key=reference.key,
+        table_size=reference.table_size,
+    )  # fmt: skip
     return read_dut(
-        reference.elements, reference.rate, reference.queue, HashName(hash_type or reference.hash), symmetric=reference.symmetric,
-        key=reference.key, table_size=reference.table_size, delay=reference.delay, neighbor_cost=reference.neighbor_cost,
+        reference.elements, device, reference.queue_frames, delay=reference.delay, neighbor_cost=reference.neighbor_cost,
         defects=list(reference.defect),
         largest_frame_size=read_largest_frame(None if reference.largest_frame is None else str(reference.largest_frame)),
         vlans={} if reference.vlan is None else parse_vlans(reference.vlan, where="--vlan"),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,31 +10,21 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import (
-    DEFAULT_SEED,
-    EngineOption,
     FrameSizesOption,
-    JsonOption,
-    OneWayOption,
-    SeedOption,
     TestbedArgument,
-    err,
-    read_directions,
     read_frame_sizes,
-    warn_about,
 )
+from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.delay import read_throughput
-from evenhand.cli.learning import LearningOptions
-from evenhand.cli.limits import LimitOptions, RetryOptions
-from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.limits import RetryOptions
+from evenhand.cli.options import with_options
 from evenhand.cli.tables import show_found
-from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
-from evenhand.procedure import UP_TO_LINE_RATE, BackToBackGoal, OpenTestbed, check_whole_sizes, limits_of, read_setup
+from evenhand.procedure import UP_TO_LINE_RATE, BackToBackGoal, check_whole_sizes
 from evenhand.procedure.back_to_back import REPETITIONS
-from evenhand.progress import ProgressDisplay
 from evenhand.report import back_to_back_lines, back_to_back_table
 from evenhand.search import ThroughputGoal
-from evenhand.testbed import TestbedLimits, check_rate
+from evenhand.testbed import TestbedLimits
 from evenhand.units import parse_count, parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand back-to-back lab.toml --frame-size 64,128 --max-burst 5s --run bursts.evenhand"
@@ -116,53 +105,32 @@ class BurstOptions:
 def back_to_back(
     testbed: TestbedArgument,
     *,
-    plan: PlanOptions,
     frame_size: FrameSizesOption = None,
     goal: BurstOptions,
-    one_way: OneWayOption = False,
-    learning: LearningOptions,
-    seed: SeedOption = DEFAULT_SEED,
-    waits: WaitOptions,
-    limits: LimitOptions,
     retries: RetryOptions,
-    run: RunOptions,
-    engine: EngineOption = None,
-    json_output: JsonOption = False,
+    conditions: ConditionOptions,
 ) -> None:
     """Find the longest burst without loss (RFC 9004), fifty times over, and the buffer time that it implies.
 
     Throughput is measured first, with the same flows; frame sizes that the DUT forwards at the line rate are skipped.
     """
-    address_plan = plan.read()
-    warn_about(address_plan)
-    choice = learning.read(address_plan)
+    given = conditions.read(testbed)
     refuse_mixed_sizes(frame_size)
-    any_sizes, notes = read_frame_sizes(address_plan, frame_size)
+    any_sizes, notes = read_frame_sizes(given.plan, frame_size)
     sizes = check_whole_sizes(any_sizes)
     goal.check(len(sizes))
-    chosen_waits, given_limits = waits.read(), limits.read()
     goal.read(retries, TestbedLimits())  # what is wrong with it is told before the file is read
-    setup = read_setup(testbed, address_plan)
+    setup = given.read_setup()
     chosen = goal.read(retries, setup.testbed.limits)
-    directions = read_directions(one_way=one_way)
     if goal.rate is not None:
-        for size in sizes:
-            check_rate(chosen.rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where="--rate")
+        given.check_rate(setup, chosen.rate_fps, sizes, where="--rate")
     throughputs = None
     if goal.after is not None:
-        found = {size: read_throughput(goal.after, setup, address_plan, frame_size=size, directions=directions) for size in sizes}
+        found = {size: read_throughput(goal.after, setup, given, frame_size=size) for size in sizes}
         throughputs = {size: (rate_fps, goal.after.name) for size, rate_fps in found.items()}
-    with ExitStack() as stack:
-        store = stack.enter_context(run.open("back-to-back"))
-        progress = stack.enter_context(ProgressDisplay(err()))
-        for note in notes:
-            progress.say(note)
-        bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
-        table = bed.back_to_back(
-            sizes, goal=chosen, throughputs=throughputs, plan=address_plan, directions=directions, seed=seed, waits=chosen_waits,
-            limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
-        )  # fmt: skip
-    show_found("back-to-back", table, back_to_back_table, back_to_back_lines, store, is_json=json_output)
+    with given.open("back-to-back", setup, notes) as (bed, store, _):
+        table = bed.back_to_back(sizes, goal=chosen, throughputs=throughputs, **given.of(setup))
+    show_found("back-to-back", table, back_to_back_table, back_to_back_lines, store, is_json=conditions.json_output)
 
 
 def refuse_mixed_sizes(texts: list[str] | None) -> None:

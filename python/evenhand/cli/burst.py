@@ -3,34 +3,23 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from evenhand.cli.common import (
-    DEFAULT_SEED,
-    EngineOption,
     FrameSizeOption,
-    JsonOption,
-    OneWayOption,
-    SeedOption,
     TestbedArgument,
-    err,
-    read_directions,
     read_frame_size,
-    warn_about,
 )
-from evenhand.cli.learning import LearningOptions
-from evenhand.cli.limits import LimitOptions, RetryOptions
-from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.conditions import ConditionOptions
+from evenhand.cli.limits import RetryOptions
+from evenhand.cli.options import with_options
 from evenhand.cli.tables import show_found
-from evenhand.cli.waits import WaitOptions
-from evenhand.procedure import UP_TO_LINE_RATE, BurstGoal, OpenTestbed, limits_of, read_setup
-from evenhand.progress import ProgressDisplay
+from evenhand.procedure import UP_TO_LINE_RATE, BurstGoal
 from evenhand.report import burst_lines, burst_table
-from evenhand.testbed import TestbedLimits, check_rate
+from evenhand.testbed import TestbedLimits
 from evenhand.units import parse_count, parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand burst lab.toml --burst 16,64 --run burst.evenhand"
@@ -67,38 +56,19 @@ class BurstOptions:
 def burst(
     testbed: TestbedArgument,
     *,
-    plan: PlanOptions,
     frame_size: FrameSizeOption = None,
     goal: BurstOptions,
-    one_way: OneWayOption = False,
-    learning: LearningOptions,
-    seed: SeedOption = DEFAULT_SEED,
-    waits: WaitOptions,
-    limits: LimitOptions,
     retries: RetryOptions,
-    run: RunOptions,
-    engine: EngineOption = None,
-    json_output: JsonOption = False,
+    conditions: ConditionOptions,
 ) -> None:
     """Find the smallest interval between bursts that loses nothing (RFC 2544 section 21), for bursts of 16, 64, 256 and 1024 frames."""
-    address_plan = plan.read()
-    warn_about(address_plan)
-    choice = learning.read(address_plan)
-    size, note = read_frame_size(address_plan, frame_size)
-    chosen_waits, given_limits = waits.read(), limits.read()
+    given = conditions.read(testbed)
+    size, note = read_frame_size(given.plan, frame_size)
     goal.read(retries, TestbedLimits())  # what is wrong with it is told before the file is read
-    setup = read_setup(testbed, address_plan)
+    setup = given.read_setup()
     chosen = goal.read(retries, setup.testbed.limits)
     if goal.rate is not None:
-        check_rate(chosen.rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where="--rate")
-    with ExitStack() as stack:
-        store = stack.enter_context(run.open("burst"))
-        progress = stack.enter_context(ProgressDisplay(err()))
-        if note is not None:
-            progress.say(note)
-        bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
-        found = bed.burst(
-            goal=chosen, plan=address_plan, frame_size=size, directions=read_directions(one_way=one_way), seed=seed, waits=chosen_waits,
-            limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
-        )  # fmt: skip
-    show_found("burst", found, burst_table, burst_lines, store, is_json=json_output)
+        given.check_rate(setup, chosen.rate_fps, [size], where="--rate")
+    with given.open("burst", setup, [note]) as (bed, store, _):
+        found = bed.burst(goal=chosen, **given.of(setup, frame_size=size))
+    show_found("burst", found, burst_table, burst_lines, store, is_json=conditions.json_output)

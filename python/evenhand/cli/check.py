@@ -17,10 +17,11 @@ import evenhand
 from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.common import (
     DEFAULT_SEED,
+    DirectionName,
+    DirectionOption,
     EngineOption,
     FramesOption,
     JsonOption,
-    OneWayOption,
     SeedOption,
     err,
     out,
@@ -31,6 +32,7 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.limits import LimitOptions
 from evenhand.cli.options import PlanOptions, with_options
+from evenhand.cli.told import error_part, told
 from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.host import HostSurvey, Part, survey_host
 from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
@@ -100,7 +102,7 @@ def check(
     watch_time: Annotated[str, typer.Option("--watch", metavar="TIME", help="How long to watch CPUs and clock; 0 leaves it out.")] = "5s",
     plan: PlanOptions,
     frame_size: FramesOption = None,
-    one_way: OneWayOption = False,
+    direction: DirectionOption = DirectionName.BOTH,
     maximum_rate: Annotated[
         str | None, typer.Option("--maximum-rate", metavar="RATE", help="Of the ceiling's trials; default: the line rate.")
     ] = None,
@@ -122,7 +124,7 @@ def check(
     """
     required = require or []
     _check_options(testbed, ports_only=ports_only, required=required)
-    address_plan = plan.read()
+    address_plan = plan.read(testbed)
     size, note = read_frames(address_plan, frame_size)
     watch_s = parse_duration(watch_time, where="--watch")
     if watch_s > MOST_WATCH_S:
@@ -138,7 +140,7 @@ def check(
             limit = setup.testbed.max_theoretical_fps(size)
             check_rate(goal.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
     run = _Run(
-        plan=address_plan, frame_size=size, seed=seed, directions=read_directions(one_way=one_way), engine=engine, goal=goal,
+        plan=address_plan, frame_size=size, seed=seed, directions=read_directions(direction), engine=engine, goal=goal,
         limits=given_limits, is_json=json_output,
     )  # fmt: skip
     with ProgressDisplay(err()) as progress:
@@ -149,9 +151,11 @@ def check(
             run.check_testbed(setup, progress, with_ceiling=not ports_only)
         if looped:
             run.check_looped(setup, progress)
+    unmet = _unmet(survey, required, run)
     if json_output:
-        write_json(run.to_document())
-    _check_required(survey, required, run)
+        write_json({**run.to_document(), "error": error_part(unmet)})
+    if unmet is not None:
+        raise told(unmet)
 
 
 class _Run:
@@ -266,17 +270,18 @@ def _check_options(testbed: str | None, *, ports_only: bool, required: list[Requ
         raise RequestError("there is no DUT to look for", where="--require dut", next_step="Name a testbed file, or lab:linux.")
 
 
-def _check_required(survey: HostSurvey, required: list[Requirement], run: _Run) -> None:
-    """HostError if something that was required cannot run; what was found has been shown by then."""
+def _unmet(survey: HostSurvey, required: list[Requirement], run: _Run) -> HostError | None:
+    """What is wrong if something that was required cannot run; what was found has been shown by then."""
     parts = [Part(name) for name in required if name is not Requirement.DUT]
     unmet = survey.unmet(parts)
     if unmet:
         names = ", ".join(finding.name for finding in unmet)
         lacking = ", ".join(readiness.part.label for readiness in survey.parts if readiness.part in parts and not readiness.can_run)
         steps = " ".join([unmet[0].advice, *unmet[0].commands])
-        raise HostError(f"this host lacks what it takes for: {lacking} (missing: {names})", where="--require", next_step=steps)
+        return HostError(f"this host lacks what it takes for: {lacking} (missing: {names})", where="--require", next_step=steps)
     if Requirement.DUT in required and run.unresolved is not None:
-        raise HostError(run.unresolved.what, where=f"--require dut: {run.unresolved.where}", next_step=run.unresolved.next_step)
+        return HostError(run.unresolved.what, where=f"--require dut: {run.unresolved.where}", next_step=run.unresolved.next_step)
+    return None
 
 
 def _ask_engine(engine: Path | None, watch_s: float) -> tuple[Mapping[str, Any] | EvenhandError, Watch | EvenhandError | None]:

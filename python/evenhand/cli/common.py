@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from enum import StrEnum
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -56,11 +58,26 @@ MAX_PORT = 65535
 MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]
 
+
+class DirectionName(StrEnum):
+    """Which directions send."""
+
+    BOTH = "both"
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}.")]
 TestbedArgument = Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux for the lab that is up.")]
 PlanOption = Annotated[
-    str, typer.Option("--plan", metavar="NAME|NAME+NAME", help="The address plan, or one of IPv4 and one of IPv6; see: evenhand plan show.")
+    str | None,
+    typer.Option(
+        "--plan",
+        metavar="NAME|NAME+NAME",
+        help="The address plan, or one of IPv4 and one of IPv6; see: evenhand plan show. Default: the one that the lab, or dut.plan of the"
+        " testbed file, names, else gateway-v4.",
+    ),
 ]
 MixOption = Annotated[
     str | None,
@@ -134,7 +151,9 @@ VlanOption = Annotated[
     ),
 ]
 LossRatioOption = Annotated[str, typer.Option("--loss-ratio", metavar="RATIO", help="Largest loss ratio that passes.")]
-OneWayOption = Annotated[bool, typer.Option("--one-way", help="Forward direction only (left to right).")]
+DirectionOption = Annotated[
+    DirectionName, typer.Option("--direction", metavar="|".join(DirectionName), help="forward: left to right; reverse: back.")
+]
 EngineOption = Annotated[Path | None, typer.Option("--engine", help="The engine; default: EVENHAND_ENGINE, this checkout's, PATH.")]
 RunOption = Annotated[
     Path | None,
@@ -194,9 +213,15 @@ def read_plan(
     common_network: bool = False,
     source_ports: str | None = None,
     destination_ports: str | None = None,
+    where: str = "NAME",
 ) -> AddressPlan:
-    """The named plan with the options that shape it. PlanError or RequestError if there is none."""
-    return make_plan(
+    """The named plan with the options that shape it. PlanError or RequestError if there is none.
+
+    Args:
+        where: The option or argument that names it.
+    """
+    make = partial(
+        make_plan,
         name,
         parse_counts(hosts, where="--hosts"),
         networks=parse_counts(networks, where="--networks"),
@@ -208,6 +233,11 @@ def read_plan(
         source_ports=parse_ports(source_ports, RFC4814_SOURCE_PORTS, CLASSIC_SOURCE_PORT, where="--source-ports"),
         destination_ports=parse_ports(destination_ports, RFC4814_DESTINATION_PORTS, CLASSIC_DESTINATION_PORT, where="--destination-ports"),
     )
+    try:
+        return make()
+    except RequestError as error:
+        error.where = error.where or where
+        raise
 
 
 def warn_about(plan: AddressPlan) -> None:
@@ -314,13 +344,13 @@ def read_mix(name: str, mix: str | None) -> tuple[str, str | None, tuple[int, in
     return first, second, (int(found[1]), int(found[2]))
 
 
-def read_directions(*, one_way: bool) -> tuple[Direction, ...]:
-    """`--one-way`."""
-    return ("forward",) if one_way else BOTH_DIRECTIONS
+def read_directions(direction: DirectionName) -> tuple[Direction, ...]:
+    """`--direction`."""
+    return tuple(each for each in BOTH_DIRECTIONS if direction in (DirectionName.BOTH, each))
 
 
 def out() -> Console:
-    """stdout, for results. Without a terminal, lines are not folded."""
+    """stdout, for results. Without a terminal lines are not folded; tables then have the width of COLUMNS, or 200."""
     return _console(stderr=False)
 
 
@@ -331,7 +361,10 @@ def err() -> Console:
 
 def _console(*, stderr: bool) -> Console:
     console = Console(stderr=stderr, highlight=False)
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=200, soft_wrap=True)
+    if console.is_terminal:
+        return console
+    columns = os.environ.get("COLUMNS", "")
+    return Console(stderr=stderr, highlight=False, width=(int(columns) if columns.isdecimal() else 0) or 200, soft_wrap=True)
 
 
 def write_json(document: Any) -> None:

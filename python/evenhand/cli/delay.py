@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,33 +11,23 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.common import (
-    DEFAULT_SEED,
-    EngineOption,
     FramesOption,
-    JsonOption,
-    OneWayOption,
-    SeedOption,
     TestbedArgument,
-    err,
-    read_directions,
     read_frames,
-    warn_about,
 )
-from evenhand.cli.learning import LearningOptions
-from evenhand.cli.limits import LimitOptions, RetryOptions
-from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.conditions import ConditionOptions, Given
+from evenhand.cli.limits import RetryOptions
+from evenhand.cli.options import with_options
 from evenhand.cli.single_pair import devices_of
 from evenhand.cli.tables import show_found
-from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, describe_size, whole_octets
-from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed, Setup, limits_of, read_setup
+from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets
+from evenhand.procedure import DelayGoal, DelayTest, Setup
 from evenhand.procedure.delay import REPETITIONS
-from evenhand.progress import ProgressDisplay
 from evenhand.report import delay_lines, delay_table
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, read_run, without_folders
-from evenhand.testbed import TestbedLimits, check_rate
+from evenhand.testbed import TestbedLimits
 from evenhand.units import format_rate, parse_duration, parse_rate
 
 LATENCY_EXAMPLE = "Example: evenhand latency lab.toml --after throughput.evenhand --run latency.evenhand"
@@ -88,7 +77,6 @@ class LoadOptions:
 def latency(
     testbed: TestbedArgument,
     *,
-    plan: PlanOptions,
     frame_size: FramesOption = None,
     load: LoadOptions,
     profile: Annotated[
@@ -97,110 +85,61 @@ def latency(
     tagged: Annotated[
         int | None, typer.Option("--tagged", metavar="N", help="Tagged frames of a trial. Default: as the RFC has it.")
     ] = None,
-    one_way: OneWayOption = False,
-    learning: LearningOptions,
-    seed: SeedOption = DEFAULT_SEED,
-    waits: WaitOptions,
-    limits: LimitOptions,
     retries: RetryOptions,
-    run: RunOptions,
-    engine: EngineOption = None,
-    json_output: JsonOption = False,
+    conditions: ConditionOptions,
 ) -> None:
     """Measure latency at the throughput (RFC 8219 section 7.2, or RFC 2544 section 26.2), twenty times over.
 
     Latency is from building a frame to receiving it, and contains what the tester itself adds.
     """
     test = DelayTest.LATENCY if profile is LatencyProfile.RFC8219 else DelayTest.LATENCY_RFC2544
-    _measure(
-        "latency", test, testbed, plan=plan, frame_size=frame_size, load=load, one_way=one_way, learning=learning, seed=seed, waits=waits,
-        limits=limits, retries=retries, run=run, engine=engine, json_output=json_output, tagged_frames=tagged,
-    )  # fmt: skip
+    _measure("latency", test, testbed, frame_size, load, retries, conditions, tagged_frames=tagged)
 
 
 @with_options
 def pdv(
     testbed: TestbedArgument,
     *,
-    plan: PlanOptions,
     frame_size: FramesOption = None,
     load: LoadOptions,
     ipdv: Annotated[bool, typer.Option("--ipdv", help="The differences of consecutive frames as well (RFC 8219, 7.3.2).")] = False,
-    one_way: OneWayOption = False,
-    learning: LearningOptions,
-    seed: SeedOption = DEFAULT_SEED,
-    waits: WaitOptions,
-    limits: LimitOptions,
     retries: RetryOptions,
-    run: RunOptions,
-    engine: EngineOption = None,
-    json_output: JsonOption = False,
+    conditions: ConditionOptions,
 ) -> None:
     """Measure packet delay variation at the throughput over every frame (RFC 8219 section 7.3), twenty times over."""
-    _measure(
-        "pdv", DelayTest.PDV, testbed, plan=plan, frame_size=frame_size, load=load, one_way=one_way, learning=learning, seed=seed,
-        waits=waits, limits=limits, retries=retries, run=run, engine=engine, json_output=json_output, has_variation=ipdv,
-    )  # fmt: skip
+    _measure("pdv", DelayTest.PDV, testbed, frame_size, load, retries, conditions, has_variation=ipdv)
 
 
 def _measure(
-    verb: str,
-    test: DelayTest,
-    testbed: str,
-    *,
-    plan: PlanOptions,
-    frame_size: str | None,
-    load: LoadOptions,
-    one_way: bool,
-    learning: LearningOptions,
-    seed: int,
-    waits: WaitOptions,
-    limits: LimitOptions,
-    retries: RetryOptions,
-    run: RunOptions,
-    engine: Path | None,
-    json_output: bool,
-    **others: Any,
-) -> None:
-    address_plan = plan.read()
-    warn_about(address_plan)
-    choice = learning.read(address_plan)
-    size, note = read_frames(address_plan, frame_size)
-    chosen_waits, given_limits = waits.read(), limits.read()
-    directions = read_directions(one_way=one_way)
+    verb: str, test: DelayTest, testbed: str, frame_size: str | None, load: LoadOptions, retries: RetryOptions,
+    conditions: ConditionOptions, **others: Any,
+) -> None:  # fmt: skip
+    given = conditions.read(testbed)
+    size, note = read_frames(given.plan, frame_size)
     # What is wrong with it is told before the files are read.
     load.read(test, 1e6 if load.after is not None else None, **retries.read(TestbedLimits()), **others)
-    setup = read_setup(testbed, address_plan)
-    throughput_fps = None
-    if load.after is not None:
-        throughput_fps = read_throughput(load.after, setup, address_plan, frame_size=size, directions=directions)
+    setup = given.read_setup()
+    throughput_fps = None if load.after is None else read_throughput(load.after, setup, given, frame_size=size)
     goal = load.read(test, throughput_fps, **retries.read(setup.testbed.limits), **others)
-    check_rate(goal.rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where="--rate")
-    with ExitStack() as stack:
-        store = stack.enter_context(run.open(verb))
-        progress = stack.enter_context(ProgressDisplay(err()))
-        if note is not None:
-            progress.say(note)
-        bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
-        found = bed.delay(
-            goal=goal, plan=address_plan, frame_size=size, directions=directions, seed=seed, waits=chosen_waits,
-            limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
-        )  # fmt: skip
-    show_found(verb, found, delay_table, delay_lines, store, is_json=json_output)
+    given.check_rate(setup, goal.rate_fps, [size], where="--rate")
+    with given.open(verb, setup, [note]) as (bed, store, _):
+        found = bed.delay(goal=goal, **given.of(setup, frame_size=size))
+    show_found(verb, found, delay_table, delay_lines, store, is_json=conditions.json_output)
 
 
-def read_throughput(path: Path, setup: Setup, plan: AddressPlan, *, frame_size: FrameSize, directions: tuple[Direction, ...]) -> float:
+def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: FrameSize) -> float:
     """The throughput per direction of the last search in that run which was made under these conditions.
 
     Raises:
         RequestError, HostError: It cannot be read, or has no such search.
     """
+    plan = given.plan
     wanted = (
         devices_of(without_folders(setup.to_document())),
         plan.to_contract(),
         whole_octets(frame_size),
         describe_mix(plan, frame_size),
-        sorted(directions),
+        sorted(given.conditions["directions"]),
     )
     outcomes = [str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)]
     found: StoredSearch | None = None

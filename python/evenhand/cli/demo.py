@@ -14,6 +14,7 @@ from evenhand.cli.demo_linux import linux_demo
 from evenhand.cli.demo_reference import reference_demo
 from evenhand.errors import RequestError
 from evenhand.new_file import check_new
+from evenhand.procedure import DEFAULT_PLAN
 from evenhand.trial import find_engine
 
 EXAMPLE = "Example: evenhand demo --html demo.html"
@@ -36,8 +37,9 @@ def demo(
         ),
     ] = DemoDut.REFERENCE,
     plan: Annotated[
-        str, typer.Option("--plan", metavar="NAME", help="Of the reference router: gateway-v4 or gateway-v6; linux does both.")
-    ] = "gateway-v4",
+        str | None,
+        typer.Option("--plan", metavar="NAME", help="Of the reference router: gateway-v4 (default) or gateway-v6; linux does both."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Shorter trials, wider result: about one minute.")] = False,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="The reference router's page. Default: beside the run, with its name.")
@@ -53,6 +55,12 @@ def demo(
     find_engine(engine)  # before anything is set up
     run = run_file("demo", run, no_run)
     if dut is DemoDut.LINUX:
+        if plan is not None:
+            raise RequestError(
+                "the demo on the kernel's router measures gateway-v4 and gateway-v6",
+                where="--plan",
+                next_step="Leave it out.",
+            )
         if html is not None:
             raise RequestError("the demo on the kernel's router writes no page", where="--html", next_step="Leave it out.")
         linux_demo(quick=quick, seed=seed, run=run, host_name=host_name, engine=engine, json_output=json_output)
@@ -64,4 +72,6 @@ def demo(
     page = html or (None if run is None else run.with_suffix(".html"))
     if page is not None:
         check_new(page, where=f"--html {page}")  # now, and not after two minutes of trials
-    reference_demo(plan, quick=quick, seed=seed, run=run, page=page, host_name=host_name, engine=engine, json_output=json_output)
+    reference_demo(
+        plan or DEFAULT_PLAN, quick=quick, seed=seed, run=run, page=page, host_name=host_name, engine=engine, json_output=json_output
+    )

@@ -10,7 +10,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from evenhand.cli.common import HostsOption, JsonOption, NameArgument, NetworksOption, read_plan, warn_about, write_json
+from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
+from evenhand.cli.options import CountOptions, with_options
 from evenhand.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
 from evenhand.errors import RequestError
 
@@ -52,13 +53,14 @@ class Hash(StrEnum):
 @app.command(
     "setup", epilog="Example: evenhand dut setup gateway-v4 --os linux --left eth1 --right eth2 --hash type1 | ssh root@router sh -e"
 )
+@with_options
 def setup(
     name: NameArgument,
+    *,
     system: Annotated[System, typer.Option("--os", metavar="|".join(System), help="Of the DUT.")],
     left: Annotated[str | None, typer.Option("--left", metavar="IF", help="The DUT's interface to the tester's left port.")] = None,
     right: Annotated[str | None, typer.Option("--right", metavar="IF", help="The DUT's interface to the tester's right port.")] = None,
-    hosts: HostsOption = None,
-    networks: NetworksOption = None,
+    counts: CountOptions,
     rss: Annotated[
         Hash | None,
         typer.Option(
@@ -83,7 +85,7 @@ def setup(
     json_output: JsonOption = False,
 ) -> None:
     """Print the commands that set up a DUT for a plan: addresses, routes, forwarding, neighbour limits, hash. Runs none of them."""
-    plan = read_plan(name, hosts, networks)
+    plan = counts.read(name)
     chosen = OPERATING_SYSTEMS[system]
     hash_types: dict[Hash | None, HashType | None] = {None: None, Hash.TYPE1: "type1", Hash.TYPE2: "type2"}
     script = DutScript(
@@ -141,7 +143,7 @@ def _describe(script: DutScript, system: str) -> dict[str, Any]:
     setup = script.setup
     return {
         "command": "dut setup",
-        "plan": setup.plan.name,
+        "plan": setup.plan.title,
         "os": system,
         "is_undo": script.is_undo,
         "only": script.only,

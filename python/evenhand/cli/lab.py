@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import HostsOption, JsonOption, LargestFrameOption, NetworksOption, out, read_largest_frame, read_plan, write_json
+from evenhand.cli.common import JsonOption, LargestFrameOption, out, read_largest_frame, write_json
+from evenhand.cli.options import CountOptions, with_options
 from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up, raised_limits
 from evenhand.plan import plan_title
 from evenhand.units import format_count
@@ -28,20 +29,20 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Also if a tester use
 
 
 @app.command("up", epilog="Example: sudo evenhand lab up linux --plan gateway-v6")
+@with_options
 def up(
     kind: KindArgument,
+    *,
     plan: Annotated[str, typer.Option("--plan", metavar="NAME", help="The address plan that the DUT is set up for.")] = "gateway-v4",
-    hosts: HostsOption = None,
-    networks: NetworksOption = None,
+    counts: CountOptions,
     dut_cpu: Annotated[int | None, typer.Option("--dut-cpu", min=0, help="CPU of the DUT; default: the first.")] = None,
     largest_frame: LargestFrameOption = None,
     force: ForceOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Set up the Linux lab (root): a namespace that routes, and two ports for the tester."""
-    lab = lab_up(
-        read_plan(plan, hosts, networks), name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=read_largest_frame(largest_frame)
-    )
+    address_plan, largest = counts.read(plan, where="--plan"), read_largest_frame(largest_frame)
+    lab = lab_up(address_plan, name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=largest)
     _show(lab, str(kind), json_output=json_output)
 
 
@@ -98,7 +99,7 @@ def _describe(lab: LinuxLab | None, name: str) -> dict[str, Any]:
         "command": "lab",
         "lab": name,
         "is_up": True,
-        "plan": lab.plan,
+        "plan": plan_title(lab.plan),
         "largest_frame_size": lab.largest_frame_size,
         "dut_cpu": lab.dut_cpu,
         "tester_cpus": list(lab.tester_cpus),

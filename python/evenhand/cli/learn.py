@@ -9,24 +9,24 @@ import typer
 
 from evenhand.cli.common import (
     DEFAULT_SEED,
+    DirectionName,
+    DirectionOption,
     EngineOption,
-    HostsOption,
     JsonOption,
-    NetworksOption,
-    OneWayOption,
     PlanOption,
     SeedOption,
     TestbedArgument,
     err,
     out,
     read_directions,
-    read_plan,
     warn_about,
     write_json,
 )
 from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
-from evenhand.errors import RequestError
-from evenhand.procedure import check_reachable, open_tester, read_setup
+from evenhand.cli.options import CountOptions, with_options
+from evenhand.cli.told import error_part, told
+from evenhand.errors import HostError, RequestError
+from evenhand.procedure import check_reachable, default_plan_of, open_tester, read_setup
 from evenhand.progress import ProgressDisplay
 from evenhand.report import learning_lines
 from evenhand.trial import DEFAULT_ROUNDS, learn
@@ -36,11 +36,12 @@ EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"
 MOST_ROUNDS = 1000
 
 
+@with_options
 def learn_hosts(
     testbed: TestbedArgument,
-    plan: PlanOption = "gateway-v4",
-    hosts: HostsOption = None,
-    networks: NetworksOption = None,
+    *,
+    plan: PlanOption = None,
+    counts: CountOptions,
     host_macs: HostMacsOption = HostMacSet.PORT,
     rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Of the learning frames, per direction.")] = "20kfps",
     rounds: Annotated[
@@ -48,7 +49,7 @@ def learn_hosts(
     ] = DEFAULT_ROUNDS,
     wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="After the last frame of each round.")] = "1s",
     allow_unreachable: AllowUnreachableOption = False,
-    one_way: OneWayOption = False,
+    direction: DirectionOption = DirectionName.BOTH,
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,
     json_output: JsonOption = False,
@@ -58,14 +59,14 @@ def learn_hosts(
     In direct plans the DUT resolves each host that way (throughput and trial do so by themselves, before the first trial). In gateway plans
     it shows whether the DUT's routes lead to every host.
     """
-    address_plan = read_plan(plan, hosts, networks)
+    address_plan = counts.read(plan or default_plan_of(testbed), where="--plan")
     warn_about(address_plan)
     check_host_macs(host_macs, address_plan)
     rate_fps, wait_s = parse_rate(rate, where="--rate"), parse_duration(wait, where="--wait")
     if rate_fps <= 0:
         raise RequestError(f"{rate!r} must be above 0", where="--rate", next_step="Write a rate like 20kfps.")
     setup = read_setup(testbed, address_plan)
-    directions = read_directions(one_way=one_way)
+    directions = read_directions(direction)
     with (
         ProgressDisplay(err()) as progress,
         open_tester(
@@ -77,11 +78,17 @@ def learn_hosts(
             tester.session, rate_fps=rate_fps, rounds=rounds, wait_s=wait_s, directions=directions, on_progress=progress.on_event
         )
         dut = None if setup.lab is None else setup.lab.facts()
+    unreachable = None
+    if not allow_unreachable:
+        try:
+            check_reachable(result, next_step="Look at the DUT's routes, at its neighbour table, and at the limits of that.")
+        except HostError as error:
+            unreachable = told(error)
     if json_output:
         document = {"command": "learn", "run": None, **tester.profile.to_document(), "deviations": [], "learning": result.to_document()}
-        write_json({**document, "dut": dut})
+        write_json({**document, "dut": dut, "error": error_part(unreachable)})
     else:
         for line in [*learning_lines(result), f"Plan: {address_plan.label}. {tester.profile.link_line}"]:
             out().print(line, markup=False)
-    if not allow_unreachable:
-        check_reachable(result, next_step="Look at the DUT's routes, at its neighbour table, and at the limits of that.")
+    if unreachable is not None:
+        raise unreachable

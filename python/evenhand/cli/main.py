@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import traceback
 from types import FrameType
 from typing import Annotated
 
@@ -30,7 +29,8 @@ from evenhand.cli import (
     throughput,
     trial,
 )
-from evenhand.cli.common import err
+from evenhand.cli.told import tell
+from evenhand.cli.usage import is_plain_help, usage_error
 from evenhand.errors import EvenhandError, RequestError
 
 INTERRUPTED = 130
@@ -85,15 +85,13 @@ def main(arguments: list[str]) -> int:
     is_debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, standalone_mode=False, prog_name="evenhand")
     except EvenhandError as error:
-        _print_error(error, is_debug=is_debug)
-        return error.exit_code
+        return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
     except typer.TyperException as error:
-        from typer.rich_utils import rich_format_error  # slow to load, for mistyped commands only
-
-        rich_format_error(error)  # type: ignore[arg-type]
-        return RequestError.exit_code
+        if is_plain_help(error):
+            return RequestError.exit_code
+        return tell(usage_error(error), _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
     if code == INTERRUPTED:
         print("Interrupted.", file=sys.stderr)
     return code if isinstance(code, int) else 0
@@ -111,11 +109,12 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise SystemExit(TERMINATED)
 
 
-def _print_error(error: EvenhandError, *, is_debug: bool) -> None:
-    console = err()
-    if is_debug:
-        traceback.print_exception(error, file=sys.stderr)
-    for title, text, style in (("Error", error.what, "bold red"), ("Where", error.where, "bold"), ("Next", error.next_step, "bold")):
-        if text:
-            console.print(f"[{style}]{title}:[/] ", end="")
-            console.print(text, markup=False, soft_wrap=True)
+def _command_of(arguments: list[str]) -> str | None:
+    """The verb as documents name it; None if there is none."""
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    names = {command.name for command in app.registered_commands}
+    groups = {group.name for group in app.registered_groups}
+    if words and words[0] in groups:
+        # All three of `lab` write the same document.
+        return words[0] if words[0] == "lab" else " ".join(words[:2])
+    return words[0] if words and words[0] in names else None

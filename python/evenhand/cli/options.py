@@ -34,7 +34,7 @@ from evenhand.cli.common import (
     run_file,
 )
 from evenhand.plan import AddressPlan, mix_versions
-from evenhand.procedure import DEFAULT_PLAN, Repetitions
+from evenhand.procedure import DEFAULT_PLAN, Repetitions, default_plan_of
 from evenhand.series import RunStore
 from evenhand.units import parse_ratio
 
@@ -43,6 +43,7 @@ Verb = Callable[..., None]
 
 def with_options(verb: Verb) -> Verb:
     """Spread the groups among a verb's parameters: one that is a dataclass becomes its fields, as options; the verb gets it filled in.
+    A group may hold others.
 
     The fields are annotated as parameters of Typer are. TypeError if two groups have a field of the same name.
     """
@@ -51,7 +52,7 @@ def with_options(verb: Verb) -> Verb:
     shown: list[inspect.Parameter] = []
     for parameter in inspect.signature(verb).parameters.values():
         annotation = hints[parameter.name]
-        if is_dataclass(annotation) and isinstance(annotation, type):
+        if _is_group(annotation):
             groups[parameter.name] = annotation
             shown += _options_of(annotation)
         else:
@@ -60,7 +61,7 @@ def with_options(verb: Verb) -> Verb:
     @functools.wraps(verb)
     def call(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+            values[name] = _filled_in(group, values)
         verb(**values)
 
     names = [parameter.name for parameter in shown]
@@ -72,41 +73,98 @@ def with_options(verb: Verb) -> Verb:
     return call
 
 
-def _options_of(group: type) -> Iterator[inspect.Parameter]:
+def vars_of(group: Any) -> dict[str, Any]:
+    """The options of a group by name."""
+    return {field.name: getattr(group, field.name) for field in fields(group)}
+
+
+def _filled_in(group: Any, values: dict[str, Any]) -> Any:
+    """The group with its options, which are taken out of `values`."""
+    hints = get_type_hints(group, include_extras=True)
+    chosen = {
+        field.name: _filled_in(hints[field.name], values) if _is_group(hints[field.name]) else values.pop(field.name)
+        for field in fields(group)
+    }
+    return group(**chosen)
+
+
+def _is_group(annotation: Any) -> bool:
+    return is_dataclass(annotation) and isinstance(annotation, type)
+
+
+def _options_of(group: Any) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
+        if _is_group(hints[field.name]):
+            yield from _options_of(hints[field.name])
+            continue
         default = inspect.Parameter.empty if field.default is MISSING else field.default
         yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOptions:
-    """The address plan, and what shapes it."""
+class CountOptions:
+    """How many addresses a plan has."""
 
-    plan: PlanOption = DEFAULT_PLAN
-    mix: MixOption = None
     hosts: HostsOption = None
     networks: NetworksOption = None
-    host_mode: HostModeOption = DEFAULT_MODE
-    network_mode: NetworkModeOption = DEFAULT_MODE
+
+    def read(self, name: str, *, where: str = "NAME") -> AddressPlan:
+        """PlanError or RequestError if there is no such plan."""
+        return read_plan(name, self.hosts, self.networks, where=where)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """Which of them frames come from, and their UDP ports."""
+
     fixed_source: FixedSourceOption = False
     fixed_source_network: FixedSourceNetworkOption = False
     common_network: CommonNetworkOption = False
     source_ports: SourcePortsOption = None
     destination_ports: DestinationPortsOption = None
 
-    def read(self) -> AddressPlan:
-        """PlanError or RequestError if there is no such plan."""
-        name, other, share = read_mix(self.plan, self.mix)
-        first = self._read(name)
-        return first if other is None else mix_versions(first, self._read(other), share)
 
-    def _read(self, name: str) -> AddressPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeOptions:
+    """What shapes a plan that has a name."""
+
+    counts: CountOptions
+    host_mode: HostModeOption = DEFAULT_MODE
+    network_mode: NetworkModeOption = DEFAULT_MODE
+    sources: SourceOptions
+
+    def read(self, name: str, *, where: str = "NAME") -> AddressPlan:
+        """PlanError or RequestError if there is no such plan."""
         return read_plan(
-            name, self.hosts, self.networks, host_mode=self.host_mode, network_mode=self.network_mode,
-            fixed_source=self.fixed_source, fixed_source_network=self.fixed_source_network, common_network=self.common_network,
-            source_ports=self.source_ports, destination_ports=self.destination_ports,
-        )  # fmt: skip
+            name,
+            self.counts.hosts,
+            self.counts.networks,
+            host_mode=self.host_mode,
+            network_mode=self.network_mode,
+            where=where,
+            **vars_of(self.sources),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """The address plan, and what shapes it."""
+
+    plan: PlanOption = None
+    mix: MixOption = None
+    shape: ShapeOptions
+
+    def read(self, testbed: str | None) -> AddressPlan:
+        """PlanError or RequestError if there is no such plan.
+
+        Args:
+            testbed: As it is named on the command line: it may say which plan is meant where none is given.
+        """
+        wanted = self.plan or (DEFAULT_PLAN if testbed is None else default_plan_of(testbed))
+        name, other, share = read_mix(wanted, self.mix)
+        first = self.shape.read(name, where="--plan")
+        return first if other is None else mix_versions(first, self.shape.read(other, where="--plan"), share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

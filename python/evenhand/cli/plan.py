@@ -16,32 +16,23 @@ import typer
 from rich.table import Table
 
 from evenhand.cli.common import (
-    DEFAULT_MODE,
     DEFAULT_SEED,
-    CommonNetworkOption,
-    DestinationPortsOption,
     EngineOption,
-    FixedSourceNetworkOption,
-    FixedSourceOption,
     FramesOption,
-    HostModeOption,
-    HostsOption,
     JsonOption,
     NameArgument,
-    NetworkModeOption,
-    NetworksOption,
     SeedOption,
-    SourcePortsOption,
     VlanOption,
     err,
     out,
     read_frames,
-    read_plan,
     warn_about,
     write_json,
 )
 from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
+from evenhand.cli.options import ShapeOptions, with_options
 from evenhand.errors import RequestError
+from evenhand.fitted import FittedTable
 from evenhand.new_file import write_new
 from evenhand.plan import AddressPlan, Direction, FrameSize, PlanSide, Traffic, describe_mix, describe_plan, mix_request, whole_octets
 from evenhand.report import make_pcap
@@ -61,31 +52,28 @@ class FrameFormat(StrEnum):
     PCAP = "pcap"
 
 
+class OneDirection(StrEnum):
+    """Frames are drawn of one direction at a time."""
+
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
 @app.command("show", epilog="Example: evenhand plan show gateway-v4 --hosts 1000")
+@with_options
 def show(
     name: NameArgument,
-    hosts: HostsOption = None,
-    networks: NetworksOption = None,
-    host_mode: HostModeOption = DEFAULT_MODE,
-    network_mode: NetworkModeOption = DEFAULT_MODE,
-    fixed_source: FixedSourceOption = False,
-    fixed_source_network: FixedSourceNetworkOption = False,
-    common_network: CommonNetworkOption = False,
-    source_ports: SourcePortsOption = None,
-    destination_ports: DestinationPortsOption = None,
+    *,
+    shape: ShapeOptions,
     json_output: JsonOption = False,
 ) -> None:
     """Show addresses, routes and ports of a plan."""
-    plan = read_plan(
-        name, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
-        fixed_source_network=fixed_source_network, common_network=common_network, source_ports=source_ports,
-        destination_ports=destination_ports,
-    )  # fmt: skip
+    plan = shape.read(name)
     warn_about(plan)
     if json_output:
-        write_json({"command": "plan show", **describe_plan(plan)})
+        write_json({"command": "plan show", "plan": plan.title, "address_plan": describe_plan(plan)})
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", title=f"{plan.title} ({plan.figure})", title_justify="left")
+    table = FittedTable(f"{plan.title} ({plan.figure})")
     table.add_column("")
     for side in plan.sides:
         table.add_column(side.name)
@@ -118,42 +106,35 @@ def show(
 
 
 @app.command("frames", epilog="Example: evenhand plan frames gateway-v6 --count 3 --seed 7 --format pcap --output frames.pcap")
+@with_options
 def frames(
     name: NameArgument,
+    *,
     count: Annotated[int, typer.Option("--count", min=1, max=1_000_000, help="How many frames.")] = 10,
     seed: SeedOption = DEFAULT_SEED,
     first: Annotated[int, typer.Option("--first", min=0, help="Sequence number of the first one.")] = 0,
-    direction: Annotated[str, typer.Option("--direction", metavar="forward|reverse", help="Left to right, or back.")] = "forward",
-    hosts: HostsOption = None,
-    networks: NetworksOption = None,
-    host_mode: HostModeOption = DEFAULT_MODE,
-    network_mode: NetworkModeOption = DEFAULT_MODE,
-    fixed_source: FixedSourceOption = False,
-    fixed_source_network: FixedSourceNetworkOption = False,
-    common_network: CommonNetworkOption = False,
-    source_ports: SourcePortsOption = None,
-    destination_ports: DestinationPortsOption = None,
+    direction: Annotated[OneDirection, typer.Option("--direction", help="forward: left to right; reverse: back.")] = OneDirection.FORWARD,
+    shape: ShapeOptions,
     host_macs: HostMacsOption = HostMacSet.PORT,
     frame_size: FramesOption = None,
     vlan: VlanOption = None,
-    frame_format: Annotated[FrameFormat, typer.Option("--format", help="table, csv, jsonl or pcap.")] = FrameFormat.TABLE,
+    frame_format: Annotated[FrameFormat | None, typer.Option("--format", help="Default: table.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")] = None,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
     """Show the frames of a plan as the engine will send them; sends nothing."""
-    if direction not in ("forward", "reverse"):
-        raise RequestError(f"{direction!r} is no direction", where="--direction", next_step="Use forward or reverse.")
-    if frame_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
+    if json_output:
+        _refuse_beside_json(frame_format, output)
+    chosen_format = frame_format or FrameFormat.TABLE
+    if chosen_format is FrameFormat.TABLE and output is not None:
+        raise RequestError("a table is for a terminal, and not for a file", where="--output", next_step="Add --format csv, jsonl or pcap.")
+    if chosen_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
         raise RequestError("a pcap file is no text for a terminal", where="--format pcap", next_step="Add --output FILE.")
-    plan = read_plan(
-        name, hosts, networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
-        fixed_source_network=fixed_source_network, common_network=common_network, source_ports=source_ports,
-        destination_ports=destination_ports,
-    )  # fmt: skip
+    plan = shape.read(name)
     check_host_macs(host_macs, plan)
     vlans = parse_vlans(vlan or "none", where="--vlan")
-    tags = vlans["right" if direction == "reverse" else "left"]
+    tags = vlans["right" if direction is OneDirection.REVERSE else "left"]
     size, note = read_frames(plan, frame_size, tag_octets=TAG_OCTETS * len(tags))
     if note is not None:
         err().print(note)
@@ -162,7 +143,7 @@ def frames(
         plan,
         size=size,
         seed=seed,
-        direction="reverse" if direction == "reverse" else "forward",
+        direction="reverse" if direction is OneDirection.REVERSE else "forward",
         first=first,
         count=count,
         host_macs=host_macs,
@@ -172,19 +153,30 @@ def frames(
         write_json(
             {
                 "command": "plan frames",
-                "plan": describe_plan(plan),
+                "plan": plan.title,
+                "address_plan": describe_plan(plan),
                 "frame_size": whole_octets(size),
                 "mix": describe_mix(plan, size),
                 "vlan": list(tags),
                 "seed": seed,
-                "direction": direction,
+                "direction": direction.value,
                 "frames": drawn,
             }
         )
-    elif frame_format is FrameFormat.TABLE and output is None:
+    elif chosen_format is FrameFormat.TABLE:
         out().print(_frames_table(drawn))
     else:
-        _write(_encode(drawn, frame_format), output)
+        _write(_encode(drawn, chosen_format), output)
+
+
+def _refuse_beside_json(frame_format: FrameFormat | None, output: Path | None) -> None:
+    """RequestError for what --json would leave without effect."""
+    for option, given in (("--format", frame_format), ("--output", output)):
+        if given is not None:
+            raise RequestError(
+                f"--json writes its document to stdout, and {option} would do nothing", where=f"--json, {option}",
+                next_step="Give one of them; `--json > FILE` writes a file.",
+            )  # fmt: skip
 
 
 def ask_for_frames(
@@ -231,7 +223,7 @@ def _drawn(side: PlanSide) -> str:
 
 
 def _frames_table(drawn: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = FittedTable()
     for title in ("sequence", "source", "port", "destination", "port"):
         table.add_column(title, justify="right" if title in ("sequence", "port") else "left", no_wrap=True)
     table.add_column("octets without FCS", overflow="fold")  # addresses and ports are never cut

@@ -4,26 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evenhand.cli.common import (
     DEFAULT_SEED,
+    DirectionName,
+    DirectionOption,
     EngineOption,
-    HostsOption,
     JsonOption,
     NameArgument,
-    NetworksOption,
     SeedOption,
     err,
     out,
-    read_plan,
+    read_directions,
     write_json,
 )
+from evenhand.cli.options import CountOptions, with_options
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Direction, describe_plan
+from evenhand.plan import AddressPlan, describe_plan
 from evenhand.report import (
     GENERATOR_NAMES,
     ProofJudgement,
@@ -46,15 +47,14 @@ _LARGEST_FIRST = 2**48 - 1 - MAX_PROOF_FRAMES * 128
 Contrast = tuple[Generator, ...]
 
 
+@with_options
 def prove(
     name: NameArgument,
+    *,
     frames: Annotated[str, typer.Option("--frames", metavar="COUNT", help="How many to draw of each stream: 1e8, 100M, 1G.")] = "1e8",
     seed: SeedOption = DEFAULT_SEED,
-    hosts: HostsOption = None,
-    networks: NetworksOption = None,
-    direction: Annotated[
-        str, typer.Option("--direction", metavar="forward|reverse|both", help="Left to right, back, or one after the other.")
-    ] = "both",
+    counts: CountOptions,
+    direction: DirectionOption = DirectionName.BOTH,
     streams: Annotated[int, typer.Option("--streams", min=1, max=128, help="Streams of a direction; each is proven on its own.")] = 1,
     first: Annotated[int, typer.Option("--first", min=0, max=_LARGEST_FIRST, help="Sequence number of the first frame.")] = 0,
     contrast: Annotated[
@@ -64,11 +64,7 @@ def prove(
     json_output: JsonOption = False,
 ) -> None:
     """Draw the frames of a plan, send none, and judge whether the draws are uniform and independent. Exit code 1 if suspicious."""
-    directions: tuple[Direction, ...] = (
-        ("forward", "reverse") if direction == "both" else tuple(d for d in get_args(Direction) if d == direction)
-    )
-    if not directions:
-        raise RequestError(f"{direction!r} is no direction", where="--direction", next_step="Use forward, reverse or both.")
+    directions = read_directions(direction)
     count = parse_count(frames, where="--frames")
     if count > MAX_PROOF_FRAMES:
         raise RequestError(
@@ -76,7 +72,7 @@ def prove(
             where="--frames",
             next_step="Go on with --first, or with another --seed.",
         )
-    plan = read_plan(name, hosts, networks)
+    plan = counts.read(name)
     faulty: Contrast = tuple(generator for generator in GENERATOR_NAMES if generator != "philox") if contrast else ()
     runs: list[dict[str, Any]] = [{"direction": d, "stream": s, "generator": "philox"} for d in directions for s in range(streams)]
     runs += [{"direction": directions[0], "stream": 0, "generator": generator} for generator in faulty]
@@ -130,7 +126,8 @@ def _document(
 ) -> dict[str, Any]:
     return {
         "command": "plan prove",
-        "plan": describe_plan(plan),
+        "plan": plan.title,
+        "address_plan": describe_plan(plan),
         "seed": seed,
         "frames": frames,
         **_judgement_document(judgement),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,30 +10,20 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import (
-    DEFAULT_SEED,
-    EngineOption,
     FrameSizeOption,
-    JsonOption,
-    OneWayOption,
-    SeedOption,
     TestbedArgument,
-    err,
-    read_directions,
     read_frame_size,
-    warn_about,
 )
+from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.delay import read_throughput
-from evenhand.cli.learning import LearningOptions
-from evenhand.cli.limits import LimitOptions, RetryOptions
-from evenhand.cli.options import PlanOptions, RunOptions, with_options
+from evenhand.cli.limits import RetryOptions
+from evenhand.cli.options import with_options
 from evenhand.cli.tables import show_found
-from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
-from evenhand.procedure import OpenTestbed, RecoveryGoal, limits_of, read_setup
+from evenhand.procedure import RecoveryGoal
 from evenhand.procedure.recovery import REPETITIONS
-from evenhand.progress import ProgressDisplay
 from evenhand.report import recovery_lines, recovery_table
-from evenhand.testbed import TestbedLimits, check_rate
+from evenhand.testbed import TestbedLimits
 from evenhand.units import parse_duration, parse_rate
 
 EXAMPLE = "Example: evenhand recovery lab.toml --after throughput.evenhand --run recovery.evenhand"
@@ -74,41 +63,19 @@ class OverloadOptions:
 def recovery(
     testbed: TestbedArgument,
     *,
-    plan: PlanOptions,
     frame_size: FrameSizeOption = None,
     goal: OverloadOptions,
-    one_way: OneWayOption = False,
-    learning: LearningOptions,
-    seed: SeedOption = DEFAULT_SEED,
-    waits: WaitOptions,
-    limits: LimitOptions,
     retries: RetryOptions,
-    run: RunOptions,
-    engine: EngineOption = None,
-    json_output: JsonOption = False,
+    conditions: ConditionOptions,
 ) -> None:
     """Measure system recovery (RFC 2544 section 26.5): 110 % of the throughput, then half of that; how long are frames still lost?"""
-    address_plan = plan.read()
-    warn_about(address_plan)
-    choice = learning.read(address_plan)
-    size, note = read_frame_size(address_plan, frame_size)
-    chosen_waits, given_limits = waits.read(), limits.read()
-    directions = read_directions(one_way=one_way)
+    given = conditions.read(testbed)
+    size, note = read_frame_size(given.plan, frame_size)
     goal.read(retries, TestbedLimits(), 1e6)  # what is wrong with it is told before the files are read
-    setup = read_setup(testbed, address_plan)
-    measured_fps = None
-    if goal.after is not None:
-        measured_fps = read_throughput(goal.after, setup, address_plan, frame_size=size, directions=directions)
+    setup = given.read_setup()
+    measured_fps = None if goal.after is None else read_throughput(goal.after, setup, given, frame_size=size)
     chosen = goal.read(retries, setup.testbed.limits, measured_fps)
-    check_rate(chosen.throughput_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where="--throughput")
-    with ExitStack() as stack:
-        store = stack.enter_context(run.open("recovery"))
-        progress = stack.enter_context(ProgressDisplay(err()))
-        if note is not None:
-            progress.say(note)
-        bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
-        found = bed.recovery(
-            goal=chosen, plan=address_plan, frame_size=size, directions=directions, seed=seed, waits=chosen_waits,
-            limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
-        )  # fmt: skip
-    show_found("recovery", found, recovery_table, recovery_lines, store, is_json=json_output)
+    given.check_rate(setup, chosen.throughput_fps, [size], where="--throughput")
+    with given.open("recovery", setup, [note]) as (bed, store, _):
+        found = bed.recovery(goal=chosen, **given.of(setup, frame_size=size))
+    show_found("recovery", found, recovery_table, recovery_lines, store, is_json=conditions.json_output)

@@ -14,18 +14,16 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.common import (
-    HostsOption,
     JsonOption,
     LargestFrameOption,
-    NetworksOption,
     VlanOption,
     err,
     out,
     read_largest_frame,
-    read_plan,
     write_json,
 )
-from evenhand.cli.predict import HashName, read_model
+from evenhand.cli.device import DeviceOptions, HashName, elements_option
+from evenhand.cli.options import CountOptions, vars_of, with_options
 from evenhand.errors import RequestError
 from evenhand.plan import SideName, plan_title
 from evenhand.predict import predict
@@ -49,19 +47,16 @@ A_QUARTER_ABOVE = 1.25
 EXAMPLE = "Example: evenhand router gateway-v4 --elements 16 --rate 50kfps --hash type1"
 
 
+@with_options
 def router(
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan that the router is configured for; see: evenhand plan show.")],
-    hosts: HostsOption = None,
-    networks: NetworksOption = None,
-    elements: Annotated[
-        int | None, typer.Option("--elements", metavar="N", help="Processing elements, 1 to 512. Default: none, as fast as it can.")
-    ] = None,
-    rate: Annotated[str | None, typer.Option("--rate", metavar="RATE", help="What one element forwards, such as 50kfps.")] = None,
-    queue: Annotated[int, typer.Option("--queue", metavar="N", min=1, help="Frames that wait before an element.")] = DEFAULT_QUEUE_FRAMES,
-    hash_type: Annotated[HashName, typer.Option("--hash", help="type1: addresses; type2: addresses and ports.")] = HashName.TYPE1,
-    symmetric: Annotated[bool, typer.Option("--symmetric", help="Hash source XOR destination (symmetric-XOR).")] = False,
-    key: Annotated[str | None, typer.Option("--key", metavar="HEX", help="The hash key. Default: the common one.")] = None,
-    table_size: Annotated[int | None, typer.Option("--table-size", metavar="N", help="Entries of the indirection table.")] = None,
+    *,
+    counts: CountOptions,
+    elements: Annotated[int | None, elements_option("none, as fast as it can")] = None,
+    device: DeviceOptions,
+    queue_frames: Annotated[
+        int, typer.Option("--queue-frames", metavar="N", min=1, help="Frames that wait before an element.")
+    ] = DEFAULT_QUEUE_FRAMES,
     delay: Annotated[str, typer.Option("--delay", metavar="TIME", help="Added to each forwarded frame.")] = "0s",
     neighbor_cost: Annotated[
         str | None,
@@ -87,11 +82,10 @@ def router(
     json_output: JsonOption = False,
 ) -> None:
     """Run the reference router until Ctrl-C, joined by memif, and write the testbed file with which a tester finds it."""
-    address_plan = read_plan(plan, hosts, networks)
+    address_plan = counts.read(plan, where="PLAN")
     dut = read_dut(
-        elements, rate, queue, hash_type, symmetric=symmetric, key=key, table_size=table_size, delay=delay, neighbor_cost=neighbor_cost,
-        defects=defect or [], largest_frame_size=read_largest_frame(largest_frame),
-        vlans={} if vlan is None else parse_vlans(vlan, where="--vlan"),
+        elements, device, queue_frames, delay=delay, neighbor_cost=neighbor_cost, defects=defect or [],
+        largest_frame_size=read_largest_frame(largest_frame), vlans={} if vlan is None else parse_vlans(vlan, where="--vlan"),
     )  # fmt: skip
     if print_config:
         devices = {
@@ -99,7 +93,7 @@ def router(
         }
         print(json.dumps(dut.router_config(address_plan, {"left": devices["left"], "right": devices["right"]}, cpu=0), indent=1))
         return
-    counts = "".join(f" --{option} {value}" for option, value in (("hosts", hosts), ("networks", networks)) if value is not None)
+    given = "".join(f" --{option} {value}" for option, value in vars_of(counts).items() if value is not None)
     check_place(testbed)
     counters: dict[str, Any] | None = None
     console = err()
@@ -112,7 +106,7 @@ def router(
         fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
         maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
         console.print(
-            f"  evenhand throughput {file} --plan {address_plan.title}{counts} --maximum-rate {maximum} --waits short",
+            f"  evenhand throughput {file} --plan {address_plan.title}{given} --maximum-rate {maximum} --waits short",
             markup=False, soft_wrap=True,
         )  # fmt: skip
         if dut.model is not None:
@@ -140,13 +134,9 @@ def router(
 
 def read_dut(
     elements: int | None,
-    rate: str | None,
-    queue: int,
-    hash_type: HashName,
+    device: DeviceOptions,
+    queue_frames: int,
     *,
-    symmetric: bool,
-    key: str | None,
-    table_size: int | None,
     delay: str,
     neighbor_cost: str | None,
     defects: list[str],
@@ -154,16 +144,17 @@ def read_dut(
     vlans: VlansOfSides | None = None,
 ) -> ReferenceDut:
     """The DUT from its options. RequestError names the option."""
-    if (elements is None) != (rate is None):
+    if (elements is None) != (device.rate is None):
         raise RequestError(
             "elements need a rate, and a rate needs elements", where="--elements, --rate", next_step="Give both, or neither."
         )
     model = None
-    if elements is not None:
+    if elements is None:
+        refuse_idle(device)
+    else:
         if not 1 <= elements <= MAX_ROUTER_ELEMENTS:
             raise RequestError(f"{elements} elements", where="--elements", next_step=f"Write 1 to {MAX_ROUTER_ELEMENTS}.")
-        model = read_model(elements, hash_type, symmetric=symmetric, key=key, table_size=table_size, table=None, rate=rate)
-        model = replace(model, queue_frames=queue)
+        model = replace(device.read(elements, default=elements), queue_frames=queue_frames)
     return ReferenceDut(
         model=model,
         extra_delay_us=parse_duration(delay, where="--delay") * 1e6,
@@ -172,6 +163,16 @@ def read_dut(
         largest_frame_size=largest_frame_size,
         vlans=vlans or {},
     )
+
+
+def refuse_idle(device: DeviceOptions) -> None:
+    """RequestError for options that say how an element is chosen, where there are none."""
+    for option, is_given in (
+        ("--hash", device.hash_type is not HashName.TYPE1), ("--symmetric", device.symmetric), ("--key", device.key is not None),
+        ("--table-size", device.table_size is not None), ("--table", device.table is not None),
+    ):  # fmt: skip
+        if is_given:
+            raise RequestError("without elements nothing is hashed", where=option, next_step="Add --elements and --rate, or leave it out.")
 
 
 def read_neighbor_cost(text: str) -> NeighborCost:

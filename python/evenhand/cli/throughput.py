@@ -3,43 +3,31 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from evenhand.cli.common import (
-    DEFAULT_SEED,
-    EngineOption,
     FrameSizesOption,
-    JsonOption,
     LossRatioOption,
-    OneWayOption,
-    SeedOption,
     TestbedArgument,
-    err,
     out,
-    read_directions,
     read_frame_sizes,
-    warn_about,
     write_json,
 )
-from evenhand.cli.learning import LearningOptions
-from evenhand.cli.limits import LimitOptions, RetryOptions
-from evenhand.cli.options import PlanOptions, RepetitionOptions, RunOptions, with_options
+from evenhand.cli.conditions import ConditionOptions
+from evenhand.cli.limits import RetryOptions
+from evenhand.cli.options import RepetitionOptions, with_options
 from evenhand.cli.searches import SearchOptions
 from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
 from evenhand.cli.tables import show_found
-from evenhand.cli.waits import WaitOptions
 from evenhand.errors import RequestError
 from evenhand.plan import Traffic
-from evenhand.procedure import UP_TO_LINE_RATE, OpenTestbed, SinglePair, limits_of, read_setup
-from evenhand.progress import ProgressDisplay
+from evenhand.procedure import UP_TO_LINE_RATE, Conditions, SinglePair
 from evenhand.report import search_lines, search_tables, table_lines, throughput_sizes_table
 from evenhand.search import ThroughputGoal
-from evenhand.testbed import TestbedLimits, check_rate
+from evenhand.testbed import TestbedLimits
 from evenhand.units import parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1% --run first.evenhand"
@@ -85,77 +73,52 @@ class GoalOptions:
 def throughput(
     testbed: TestbedArgument,
     *,
-    plan: PlanOptions,
     frame_size: FrameSizesOption = None,
     goal: GoalOptions,
     search: SearchOptions,
     repetition: RepetitionOptions,
-    one_way: OneWayOption = False,
     single_pair: SinglePairOptions,
-    learning: LearningOptions,
-    seed: SeedOption = DEFAULT_SEED,
-    waits: WaitOptions,
-    limits: LimitOptions,
     retries: RetryOptions,
-    run: RunOptions,
-    engine: EngineOption = None,
-    json_output: JsonOption = False,
+    conditions: ConditionOptions,
 ) -> None:
     """Find the throughput (RFC 2544 section 26.1) by the search of choice; loads are per direction."""
-    address_plan = plan.read()
-    warn_about(address_plan)
-    choice = learning.read(address_plan)
-    single_pair.check(address_plan)
-    sizes, notes = read_frame_sizes(address_plan, frame_size)
+    given = conditions.read(testbed)
+    single_pair.check(given.plan)
+    sizes, notes = read_frame_sizes(given.plan, frame_size)
     repetitions = repetition.read()
-    is_table = len(sizes) > 1 or repetitions.count > 1
     if single_pair.after is not None and len(sizes) > 1:
         raise RequestError(
             f"a run to compare with has one frame size, and here are {len(sizes)}", where="--after, --frame-size",
             next_step="Use --single-pair-first, or one size.",
         )  # fmt: skip
-    chosen_waits = waits.read()
-    given_limits = limits.read()
     search.choose(goal.read(retries, TestbedLimits()))  # what is wrong with it is told before the file is read
-    setup = read_setup(testbed, address_plan)
+    setup = given.read_setup()
     chosen = search.choose(goal.read(retries, setup.testbed.limits))
     if goal.maximum_rate is not None:
-        for size in sizes:
-            limit = setup.testbed.max_theoretical_fps(size)
-            check_rate(chosen.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
-    directions = read_directions(one_way=one_way)
+        given.check_rate(setup, chosen.max_fps, sizes, where="--maximum-rate")
     before = None
     if single_pair.after is not None:
         before = read_single_pair(
-            single_pair.after, setup, address_plan, frame_size=sizes[0], directions=directions, loss_ratio=chosen.loss_ratio
-        )
-    with ExitStack() as stack:
-        store = stack.enter_context(run.open("throughput"))
-        progress = stack.enter_context(ProgressDisplay(err()))
-        for note in notes:
-            progress.say(note)
-        bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
-        if is_table:
-            table = bed.throughput_table(
-                sizes, repetitions=repetitions, goal=chosen, single_pair_first=single_pair.single_pair_first, plan=address_plan, seed=seed,
-                directions=directions, waits=chosen_waits, host_macs=learning.host_macs.value, learning=choice, single_pair=before,
-                limits=limits_of(setup.testbed.limits, loss_ratio=chosen.loss_ratio, given=given_limits),
-            )  # fmt: skip
-            show_found("throughput", table, throughput_sizes_table, table_lines, store, is_json=json_output)
-            return
-        measure = partial(
-            bed.throughput, goal=chosen, frame_size=sizes[0], seed=seed, directions=directions, waits=chosen_waits,
-            limits=limits_of(setup.testbed.limits, loss_ratio=chosen.loss_ratio, given=given_limits), host_macs=learning.host_macs.value,
-            learning=choice,
+            single_pair.after, setup, given.plan, frame_size=sizes[0], directions=given.conditions["directions"],
+            loss_ratio=chosen.loss_ratio,
         )  # fmt: skip
+    with given.open("throughput", setup, notes) as (bed, store, progress):
+        if len(sizes) > 1 or repetitions.count > 1:
+            same = Conditions(**given.of(setup, loss_ratio=chosen.loss_ratio), single_pair=before)
+            first_too = single_pair.single_pair_first
+            table = bed.throughput_table(sizes, repetitions=repetitions, goal=chosen, single_pair_first=first_too, **same)
+            show_found("throughput", table, throughput_sizes_table, table_lines, store, is_json=conditions.json_output)
+            return
+        same = given.of(setup, frame_size=sizes[0], loss_ratio=chosen.loss_ratio)
         first = None
         if single_pair.single_pair_first:
-            progress.say(f"1 of 2: {address_plan.label}, one address pair.", style="bold")
-            first = measure(plan=address_plan.single_pair(), name=ONE_PAIR)
+            progress.say(f"1 of 2: {given.plan.label}, one address pair.", style="bold")
+            one_pair: Conditions = {**same, "plan": given.plan.single_pair()}
+            first = bed.throughput(goal=chosen, name=ONE_PAIR, **one_pair)
             before = SinglePair.of(first.search, first.profile)
-            progress.say(f"2 of 2: {Traffic(plan=address_plan, directions=directions).addresses}.", style="bold")
-        found = measure(plan=address_plan, single_pair=before)
-    if json_output:
+            progress.say(f"2 of 2: {Traffic(plan=given.plan, directions=same['directions']).addresses}.", style="bold")
+        found = bed.throughput(goal=chosen, **Conditions(**same, single_pair=before))
+    if conditions.json_output:
         document = {"command": "throughput", "run": None if store is None else str(store.path), **found.to_document()}
         if first is not None:
             document["first_search"] = first.to_document()

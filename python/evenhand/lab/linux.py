@@ -130,7 +130,11 @@ class LinuxLab:
 
         A bpffs (which AF_XDP wants) and a /sys of the namespace are mounted for the engine alone. Every step
         is an exec, so the process started is the engine: what ends the process ends the engine.
+
+        Raises:
+            HostError: Not root, and so nobody who may enter the namespace.
         """
+        require_root("to enter its network namespace")
         mount_and_run = 'mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf && exec "$0" "$@"'
         enter = ["nsenter", f"--net={namespace_path(self.tester_namespace)}", "unshare", "--mount"]
         return [*enter, "sh", "-c", mount_and_run, str(engine)]
@@ -189,7 +193,7 @@ class LinuxLab:
         return {**self._inside_dut("read the DUT's facts", read), "neighbor_table": self.neighbor_facts()}
 
     def _inside_dut(self, doing: str, work: Callable[[], Result]) -> Result:
-        _require_root()
+        require_root()
         with host_errors(doing, where=self.dut_namespace, next_step="Is the lab still up? Look with: evenhand lab status"):
             return run_inside(self.dut_namespace, work)
 
@@ -215,7 +219,7 @@ def lab_up(
         HostError: Not root, another process holds the lab or tests with it, or the kernel lacks something.
     """
     state.check_name(name)
-    _require_root()
+    require_root()
     with state.hold(name), state.kept_from_testers(name, force=force):
         return _set_up(plan, name, dut_cpu, largest_frame_size)
 
@@ -232,7 +236,7 @@ def lab_down(name: str = "linux", *, force: bool = False) -> bool:
     state.check_name(name)
     if not _is_anything_there(name):
         return False
-    _require_root()
+    require_root()
     with state.hold(name), state.kept_from_testers(name, force=force):
         return _take_down(name)
 
@@ -258,7 +262,7 @@ def linux_lab(
     Meanwhile other processes can neither replace nor remove it.
     """
     state.check_name(name)
-    _require_root()
+    require_root()
     with state.hold(name), ExitStack() as stack:
         # Before the block that takes the lab down: one that somebody tests with stays.
         stack.enter_context(state.kept_from_testers(name, force=False))
@@ -322,9 +326,10 @@ def _share_cpus(dut_cpu: int | None) -> tuple[int, tuple[int, ...]]:
     return dut_cpu, tuple(cpu for cpu in allowed if cpu != dut_cpu) or (dut_cpu,)
 
 
-def _require_root() -> None:
+def require_root(why: str = "to make network namespaces") -> None:
+    """HostError if this process is not root's."""
     if os.geteuid() != 0:
-        raise HostError("the Linux lab needs root, to make network namespaces", where="lab", next_step="Run the same command with sudo.")
+        raise HostError(f"the Linux lab needs root, {why}", where="lab", next_step="Run the same command with sudo.")
 
 
 @contextmanager

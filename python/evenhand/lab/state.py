@@ -86,7 +86,7 @@ def hold(name: str) -> Iterator[None]:
             raise HostError(
                 f"the lab {name!r} is in use by process {locks.locker(path)}",
                 where="lab",
-                next_step="Wait for it, stop it, or use another lab name.",
+                next_step="Wait until it has ended, or stop it.",
             ) from None
         except OSError as error:
             raise HostError(f"cannot lock: {error.strerror}", where=str(path), next_step="Run with sudo; /run must be writable.") from error

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from evenhand.fitted import FittedTable
 from evenhand.plan import AddressPlan, Traffic
 from evenhand.predict.even import EVEN_TOLERANCE, even_limit, maximum_hosts
 from evenhand.predict.loads import Prediction
@@ -112,7 +113,7 @@ def _cells(prediction: Prediction) -> list[str]:
 
 
 def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = FittedTable()
     table.add_column(first, no_wrap=True)
     for name in others:
         table.add_column(name, justify="right", no_wrap=True)

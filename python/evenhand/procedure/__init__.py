@@ -24,7 +24,16 @@ from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_devi
 from evenhand.procedure.record import Recorder, SearchRecord
 from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
 from evenhand.procedure.repetition import LossTable, Repetitions, Row, ThroughputTable, check_frame_sizes, check_whole_sizes, repeat
-from evenhand.procedure.setup import DEFAULT_PLAN, LAB_PREFIX, Setup, make_lab_setup, make_looped_setup, make_reference_setup, read_setup
+from evenhand.procedure.setup import (
+    DEFAULT_PLAN,
+    LAB_PREFIX,
+    Setup,
+    default_plan_of,
+    make_lab_setup,
+    make_looped_setup,
+    make_reference_setup,
+    read_setup,
+)
 from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.statistics import Interval, Statistics
@@ -100,6 +109,7 @@ __all__ = [
     "choose_frames",
     "choose_maximum",
     "collect_deviations",
+    "default_plan_of",
     "ignore",
     "learn_first",
     "limits_of",

@@ -30,7 +30,9 @@ def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 
         RequestError: The plan's frames cannot have this size.
     """
     smallest, version = plan.smallest_frame_size + tag_octets, max(plan.versions)
-    size = DEFAULT_FRAME_SIZE if size is None else size
+    if size is None:
+        return smallest, None
+    # RFC 2544's first size becomes IPv6's (R5180-10), also in lists; any other that is too small is a mistake.
     if size in (DEFAULT_FRAME_SIZE, plan.smallest_frame_size) and size < smallest:
         vlan = " and VLAN tags" if tag_octets else ""
         return (
@@ -41,7 +43,7 @@ def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 
         raise RequestError(
             f"{size} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
             where=where,
-            next_step=f"Use {smallest} or more.",
+            next_step=f"Use {smallest} or more." if size < smallest else f"Use {MAX_FRAME_SIZE} or less.",
         )
     return size, None
 

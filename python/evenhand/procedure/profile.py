@@ -120,7 +120,7 @@ class Profile:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "plan": self.plan.name,
+            "plan": self.plan.title,
             "figure": self.plan.figure,
             "is_derived": self.plan.is_derived,
             "hosts": {side.name: self.traffic.hosts(side.name).count for side in self.plan.sides},

@@ -37,6 +37,12 @@ class Setup:
         """What the testbed file tells of the DUT, and None for what it does not; None for a DUT of our own."""
         return None if self.lab or self.router else self.testbed.dut.facts.model_dump()
 
+    @property
+    def own_plan(self) -> str:
+        """The plan that is meant where none is named: what the DUT is set up for, if that is known, else DEFAULT_PLAN."""
+        own = self.testbed.dut.plan if self.lab is None else self.lab.plan
+        return DEFAULT_PLAN if own is None else plan_title(own)
+
     def engine_command(self, engine: Path | None) -> list[str]:
         """HostError if there is no engine."""
         path = find_engine(engine)
@@ -81,6 +87,18 @@ class Setup:
         known = self.lab or self.router
         dut = None if known is None else known.facts()
         return {"name": self.name, "testbed": self.testbed.model_dump(mode="json"), "dut": dut}
+
+
+def default_plan_of(testbed: str) -> str:
+    """The same of a testbed as it is named on the command line, before its ports are checked."""
+    if testbed.startswith(LAB_PREFIX):
+        lab = lab_status(testbed.removeprefix(LAB_PREFIX))
+        return DEFAULT_PLAN if lab is None else plan_title(lab.plan)
+    try:
+        known = read_testbed(Path(testbed)).dut.plan
+    except RequestError:
+        return DEFAULT_PLAN  # told when the file is read for its ports
+    return DEFAULT_PLAN if known is None else plan_title(known)
 
 
 def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:

@@ -11,7 +11,7 @@ from evenhand.procedure.events import Began, OnEvent, ignore
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.trial import TrialResult
+from evenhand.trial import Deviation, TrialResult
 from evenhand.units import format_duration, format_rate
 
 
@@ -22,12 +22,18 @@ class SingleTrial:
     profile: Profile
     trial: TrialResult
 
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Each once: those of the conditions and those of the trial, so that an empty list means full conformance (R2544-23)."""
+        both = [*self.profile.deviations, *self.trial.deviations]
+        return list({(deviation.requirement, deviation.text): deviation for deviation in both}.values())
+
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand trial --json` writes it."""
         document: Mapping[str, Any] = self.trial.raw
         return {
             **self.profile.to_document(),
-            "deviations": [deviation.to_document() for deviation in self.profile.deviations],
+            "deviations": [deviation.to_document() for deviation in self.deviations],
             "trial": document,
         }
 

@@ -24,7 +24,7 @@ from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.recovery import Recovery, RecoveryGoal, check_throughput, measure_recovery
 from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, check_whole_sizes, repeat
-from evenhand.procedure.setup import DEFAULT_PLAN, Setup
+from evenhand.procedure.setup import Setup
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.start import choose_start
@@ -231,7 +231,7 @@ class OpenTestbed:
 
     def _sizes(self, frame_sizes: Sequence[FrameSize], conditions: Conditions) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
         """All of them are checked before the first is measured."""
-        given = conditions.get("plan", DEFAULT_PLAN)
+        given = conditions.get("plan", self.setup.own_plan)
         plan = make_plan(given) if isinstance(given, str) else given
         sizes, notes = check_frame_sizes(plan, frame_sizes, tag_octets=self.setup.testbed.tag_octets)
         for note in notes:
@@ -248,7 +248,7 @@ class OpenTestbed:
         self,
         *,
         check: Callable[[Profile], object] = lambda profile: None,
-        plan: str | AddressPlan = DEFAULT_PLAN,
+        plan: str | AddressPlan | None = None,
         frame_size: FrameSize | None = None,
         directions: tuple[Direction, ...] = BOTH_DIRECTIONS,
         seed: int = 1,
@@ -263,7 +263,7 @@ class OpenTestbed:
         Args:
             check: Called with what is known before the DUT learns its hosts, which may take a minute; raises if there is no use in it.
         """
-        address_plan = make_plan(plan) if isinstance(plan, str) else plan
+        address_plan = plan if isinstance(plan, AddressPlan) else make_plan(plan or self.setup.own_plan)
         self.setup.check_plan(address_plan)
         size, note = choose_frames(address_plan, frame_size, tag_octets=self.setup.testbed.tag_octets)
         if note is not None:

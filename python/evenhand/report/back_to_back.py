@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from evenhand.fitted import FittedTable
 from evenhand.procedure import BackToBack, BackToBackTable, WorstTesterFigures
 from evenhand.report.throughput import describe_limit, dut_lines
 from evenhand.trial import Verdict, join_directions
@@ -15,9 +16,7 @@ COLUMNS = ("octets", "average", "minimum", "maximum", "std. dev.", "corrected bu
 
 def back_to_back_table(table: BackToBackTable) -> Table:
     """A row for each size; bursts in frames, per direction (R9004-11)."""
-    shown = Table(
-        title="Back-to-back frames, per direction", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
-    )
+    shown = FittedTable("Back-to-back frames, per direction")
     for name in COLUMNS:
         shown.add_column(name, justify="right", no_wrap=True)
     for row in table.rows:

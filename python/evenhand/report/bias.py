@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.fitted import FittedTable
 from evenhand.predict import Prediction
 from evenhand.procedure import Profile, WorstTesterFigures, throughput_document
 from evenhand.report.suite import SuiteEntry, sent_lines, suite_deviations
@@ -80,7 +81,7 @@ class BiasCase:
 
 def bias_picture(cases: Sequence[BiasCase]) -> Table:
     """Bars for a terminal of 80 columns, full length for the plateau."""
-    table = Table(title="Throughput per direction", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table = FittedTable("Throughput per direction")
     table.add_column("router hashes\n  tester sends")
     table.add_column("share of the plateau")
     table.add_column("found", justify="right", no_wrap=True)

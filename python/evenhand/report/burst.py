@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from evenhand.fitted import FittedTable
 from evenhand.procedure import BurstInterval, BurstIntervals, WorstTesterFigures
 from evenhand.report.throughput import describe_limit, dut_lines
 from evenhand.search import Outcome
@@ -14,10 +15,7 @@ from evenhand.units import format_count, format_duration, format_ratio
 
 def burst_table(result: BurstIntervals) -> Table:
     """A row for each size of bursts."""
-    table = Table(
-        title="Smallest interval between bursts without loss", title_justify="left", title_style="bold", header_style="bold", box=None,
-        pad_edge=False,
-    )  # fmt: skip
+    table = FittedTable("Smallest interval between bursts without loss")  # fmt: skip
     for name in ("frames", "interval", "gap", "with loss", "mean load per direction"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("search", overflow="fold")

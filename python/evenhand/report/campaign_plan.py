@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from evenhand.fitted import FittedTable
 from evenhand.units import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def _time(expected_s: float) -> str:
     return format_duration(round(expected_s / 60) * 60 if expected_s > A_LONG_TIME_S else round(expected_s))
 
 
-def _table(rows: list[OutlineRow]) -> Table:
+def _table(rows: list[OutlineRow]) -> FittedTable:
     """Columns in which all rows are alike but for what tells them apart: place, point, repetitions, time."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = FittedTable()
     has_hash = any(row.point.hash_type for row in rows)
     for name in ("order", "procedure", "octets", "hosts", *(["hash"] if has_hash else []), "times", "expected"):
         is_text = name in ("procedure", "hash")
-        table.add_column(name, justify="left" if is_text else "right", no_wrap=name != "octets", overflow="fold")
+        table.add_column(name, justify="left" if is_text else "right", no_wrap=name != "octets")
     for row in rows:
         point = row.point
         cells = [str(row.place), point.procedure, str(point.frame_size), row.hosts]

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.errors import HostError
+from evenhand.fitted import FittedTable
 from evenhand.host import HostSurvey, State
 from evenhand.host.finding import Part
 from evenhand.host.ports import PortFacts
@@ -137,7 +138,7 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
 
 
 def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    return FittedTable(title)
 
 
 def _queues(queues: int, ring_frames: int) -> str:

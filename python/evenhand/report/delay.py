@@ -7,6 +7,7 @@ import math
 
 from rich.table import Table
 
+from evenhand.fitted import FittedTable
 from evenhand.plan import Direction
 from evenhand.procedure import DelayResult, DelayTest, WorstTesterFigures
 from evenhand.report.throughput import describe_limit, dut_lines
@@ -31,7 +32,7 @@ NAMES = {
 def delay_table(result: DelayResult) -> Table:
     """A row for each direction and figure: over the repetitions the median (of RFC 2544's latency the average), and the spread."""
     is_average = result.goal.test is DelayTest.LATENCY_RFC2544
-    table = Table(title=result.goal.test.headline, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table = FittedTable(result.goal.test.headline)
     for name in ("direction", "figure"):
         table.add_column(name, no_wrap=name == "direction")
     for name in ("average" if is_average else "median", "minimum", "maximum", "1st percentile", "99th percentile", "lost"):

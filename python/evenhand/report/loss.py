@@ -6,6 +6,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.fitted import FittedTable
 from evenhand.procedure import FrameLoss, LossOutcome, LossPoint, WorstTesterFigures
 from evenhand.report.throughput import describe_limit, dut_lines
 from evenhand.trial import Verdict, join_directions
@@ -16,7 +17,7 @@ BAR_CELLS = 20
 
 def loss_table(result: FrameLoss) -> Table:
     """A row for each load, as RFC 2544, 26.3 asks for: input rate in percent of the theoretical one, and loss in percent."""
-    table = Table(title="Frame loss rate", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table = FittedTable("Frame loss rate")
     theoretical = result.profile.theoretical_fps
     of = "of the theoretical maximum" if theoretical else "of the maximum"
     for name in ("load per direction", of, "offered", "loss", "lost"):

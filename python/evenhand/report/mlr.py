@@ -6,6 +6,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations
 from evenhand.report.throughput import (
     ceiling_lines,
@@ -33,9 +34,7 @@ def search_lines(result: SearchResult, profile: Profile) -> list[str]:
 
 def goals_table(result: MlrResult) -> Table:
     """A line for each goal: both bounds, how far they are apart, and the conditional throughput (MLR-10, MLR-11)."""
-    table = Table(
-        title="Goals, loads per direction", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
-    )
+    table = FittedTable("Goals, loads per direction")
     for name in ("goal", "loss ratio", "lower bound", "upper bound", "width", "conditional throughput", "result"):
         table.add_column(name, justify="left" if name in ("goal", "result") else "right", no_wrap=name != "result")
     for found in result.goals:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
+from evenhand.fitted import FittedTable
 from evenhand.trial.proof import FieldProof, Figure, Generator, PairProof, StreamProof, title
 from evenhand.units import format_count
 
@@ -161,7 +162,7 @@ def _is_lopsided(pair: PairProof) -> bool:
 
 
 def _table(name: str) -> Table:
-    return Table(box=None, pad_edge=False, header_style="bold", title=name or None, title_justify="left", title_style="bold")
+    return FittedTable(name or None)
 
 
 def _why_unproven(one: FieldProof) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from evenhand.fitted import FittedTable
 from evenhand.plan import Direction
 from evenhand.procedure import Recovery, WorstTesterFigures
 from evenhand.report.throughput import describe_limit, dut_lines
@@ -19,7 +20,7 @@ DEFINITION = (
 
 def recovery_table(result: Recovery) -> Table:
     """A row for each direction; RFC 2544 reports the average."""
-    table = Table(title="System recovery", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table = FittedTable("System recovery")
     table.add_column("direction", no_wrap=True)
     for name in ("average", "minimum", "maximum", "median", "lost", "repetitions"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
+from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations, throughput_document
 from evenhand.report.throughput import verification_lines
 from evenhand.search import Outcome, ThroughputResult
@@ -31,7 +32,7 @@ class SuiteEntry:
 
 def suite_table(entries: Sequence[SuiteEntry]) -> Table:
     """A row for each search; 80 columns hold it, and `suite_lines` says the rest."""
-    table = Table(title="Throughput", title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table = FittedTable("Throughput")
     table.add_column("plan", no_wrap=True)
     table.add_column("addresses", no_wrap=True)
     table.add_column("octets", justify="right", no_wrap=True)

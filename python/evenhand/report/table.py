@@ -7,6 +7,7 @@ from collections import Counter
 
 from rich.table import Table
 
+from evenhand.fitted import FittedTable
 from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
 from evenhand.procedure import FrameLoss, Interval, LossTable, Row, Statistics, Throughput, ThroughputTable
 from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, verification_lines
@@ -94,7 +95,7 @@ def _trials(result: Throughput | FrameLoss) -> list[Verdict]:
 
 
 def _table(title: str, columns: tuple[str, ...]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table = FittedTable(title)
     for name in columns[:-1]:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column(columns[-1], overflow="fold")

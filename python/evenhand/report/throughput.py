@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
@@ -36,7 +37,7 @@ VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "
 
 def trials_table(trials: Sequence[SearchTrial], *, title: str = "Trials") -> Table:
     """Every trial in order: load, verdict, loss, and why."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    table = FittedTable(title)
     for name in ("no.", "load per direction", "duration", "verdict", "loss", "lost", "p99 latency"):
         table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
     table.add_column("what and why", overflow="fold")

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile
 from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.trial import DirectionResult, TrialResult, join_directions
@@ -48,7 +49,7 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
         (f"{result.frame_size} octet frames" if profile is None else profile.frames),
     )  # fmt: skip
     lines: list[RenderableType] = [head, *(Text(f"  {reason.code}: {reason.text}") for reason in join_directions(result.reasons))]
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = FittedTable()
     table.add_column("")
     for name in result.directions:
         table.add_column(name, justify="right")
@@ -75,7 +76,7 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
 
 def _classes_table(result: TrialResult) -> Table:
     """Of a mix: a row for each IP version and size of each direction."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = FittedTable()
     table.add_column("")
     for title in ("octets", "offered frames", "received frames", "lost frames"):
         table.add_column(title, justify="right")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,9 +20,22 @@ from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.resources import resources_of
 from evenhand.testbed.vlan import LARGEST_VLAN, MOST_TAGS, TAG_OCTETS, as_vlans
 from evenhand.testbed.workers import lay_out_workers
-from evenhand.units import format_count, format_line_rate, max_theoretical_fps, parse_duration, parse_line_rate, parse_memory, parse_ratio
+from evenhand.units import (
+    DURATION,
+    LINE_RATE,
+    MEMORY,
+    RATIO,
+    format_count,
+    format_line_rate,
+    max_theoretical_fps,
+    parse_duration,
+    parse_line_rate,
+    parse_memory,
+    parse_ratio,
+)
 
 CONFIRMATION = "isolated_test_environment"
+_MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 
 
 def _plan_name(value: Any) -> Any:
@@ -30,7 +44,20 @@ def _plan_name(value: Any) -> Any:
     try:
         return make_plan(value).name
     except EvenhandError as error:
-        raise ValueError(f"{error.what}. {error.next_step}") from error
+        raise RefusedError(error) from error
+
+
+def _mac(value: Any) -> Any:
+    """In lower case. A group address is nobody's own, and frames from it would be dropped by every DUT."""
+    if not isinstance(value, str):
+        return value
+    text = value.lower()
+    if not _MAC.fullmatch(text):
+        raise RefusedError(RequestError(f"{value!r} is no MAC", next_step="Write it like 02:00:00:00:00:01."))
+    if int(text[:2], 16) & 1 or not int(text.replace(":", ""), 16):
+        kind = "a group address" if int(text[:2], 16) & 1 else "no address"
+        raise RefusedError(RequestError(f"{value!r} is {kind}, which no port can have", next_step="Write it like 02:00:00:00:00:01."))
+    return text
 
 
 def _device(value: Any) -> Any:
@@ -51,11 +78,11 @@ def _eal_arguments(value: Any) -> Any:
     return value
 
 
-Duration = Annotated[float, with_unit(parse_duration), Field(gt=0)]
-Ratio = Annotated[float, with_unit(parse_ratio), Field(gt=0)]
-LineRate = Annotated[float, with_unit(parse_line_rate)]
-Memory = Annotated[int, with_unit(parse_memory), Field(ge=64)]
-Mac = Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$"), BeforeValidator(lambda v: v.lower() if isinstance(v, str) else v)]
+Duration = Annotated[float, with_unit(DURATION, parse_duration), Field(gt=0)]
+Ratio = Annotated[float, with_unit(RATIO, parse_ratio), Field(gt=0)]
+LineRate = Annotated[float, with_unit(LINE_RATE, parse_line_rate)]
+Memory = Annotated[int, with_unit(MEMORY, parse_memory), Field(ge=64)]
+Mac = Annotated[str, BeforeValidator(_mac)]
 Fact = Annotated[str, Field(min_length=1, max_length=300)]
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
 

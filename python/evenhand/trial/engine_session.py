@@ -198,13 +198,19 @@ class EngineSession:
             error.add_note(f"engine: {line}")
         return error
 
-    def _death(self, request_name: str) -> EngineError:
+    def _death(self, request_name: str) -> EvenhandError:
         try:
             code = self._process.wait(CLOSE_TIMEOUT_S)
             how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
         except subprocess.TimeoutExpired:
             how = "its output without ending itself"
         self._readers[1].join(CLOSE_TIMEOUT_S)
+        if how == f"by {signal.SIGXFSZ.name}":
+            return HostError(
+                "the engine was ended because it may not make files as large as it needs",
+                where="ulimit -f",
+                next_step="Raise the limit for this shell: ulimit -f unlimited. The engine's memory is such a file.",
+            )
         return EngineError(
             f"the engine ended {how}{self._last_words()}", where=request_name, next_step="Please report this with the engine's last lines."
         )

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every verb that measures through a DUT takes: traffic, waits, limits, the run file, the engine; and how it begins with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    DirectionName,
+    DirectionOption,
+    EngineOption,
+    JsonOption,
+    SeedOption,
+    err,
+    read_directions,
+    warn_about,
+)
+from evenhand.cli.learning import LearningOptions
+from evenhand.cli.limits import LimitOptions
+from evenhand.cli.options import PlanOptions, RunOptions
+from evenhand.cli.waits import WaitOptions
+from evenhand.plan import AddressPlan, FrameSize
+from evenhand.procedure import Conditions, OpenTestbed, Setup, limits_of, read_setup
+from evenhand.progress import ProgressDisplay
+from evenhand.series import RunStore
+from evenhand.testbed import check_rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionOptions:
+    """Under which conditions a procedure is made, and where its result goes."""
+
+    plan: PlanOptions
+    direction: DirectionOption = DirectionName.BOTH
+    learning: LearningOptions
+    seed: SeedOption = DEFAULT_SEED
+    waits: WaitOptions
+    limits: LimitOptions
+    run: RunOptions
+    engine: EngineOption = None
+    json_output: JsonOption = False
+
+    def read(self, testbed: str) -> Given:
+        """All of them checked, before the testbed's ports are. RequestError names the option."""
+        plan = self.plan.read(testbed)
+        warn_about(plan)
+        conditions = Conditions(
+            plan=plan, directions=read_directions(self.direction), seed=self.seed, waits=self.waits.read(),
+            host_macs=self.learning.host_macs.value, learning=self.learning.read(plan),
+        )  # fmt: skip
+        return Given(testbed=testbed, plan=plan, conditions=conditions, limits=self.limits.read(), run=self.run, engine=self.engine)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The conditions as they were given."""
+
+    testbed: str
+    plan: AddressPlan
+    conditions: Conditions
+    limits: dict[str, float]
+    run: RunOptions
+    engine: Path | None
+
+    def read_setup(self) -> Setup:
+        """RequestError, HostError: see `read_setup`; called when all options are known to be right."""
+        return read_setup(self.testbed, self.plan)
+
+    def of(self, setup: Setup, *, frame_size: FrameSize | None = None, **limits: Any) -> Conditions:
+        """The keywords of a procedure.
+
+        Args:
+            frame_size: None for procedures that take several.
+            limits: Of `limits_of`, such as `loss_ratio`.
+        """
+        conditions = Conditions(**self.conditions, limits=limits_of(setup.testbed.limits, given=self.limits, **limits))
+        return conditions if frame_size is None else Conditions(**conditions, frame_size=frame_size)
+
+    def check_rate(self, setup: Setup, rate_fps: float, sizes: Iterable[FrameSize], *, where: str) -> None:
+        """RequestError if the rate is above what the testbed's line rate lets through of any of these frames."""
+        for size in sizes:
+            check_rate(rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where=where)
+
+    @contextmanager
+    def open(
+        self, verb: str, setup: Setup, notes: Iterable[str | None] = ()
+    ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
+        """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes on."""
+        with ExitStack() as stack:
+            store = stack.enter_context(self.run.open(verb))
+            progress = stack.enter_context(ProgressDisplay(err()))
+            for note in notes:
+                if note is not None:
+                    progress.say(note)
+            yield OpenTestbed(setup=setup, engine=self.engine, recorder=store, on_event=progress.on_event), store, progress

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of a device that shares its load by a hash: for `evenhand predict`, and for the reference router."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.errors import RequestError
+from evenhand.predict import VERIFICATION_KEY, DeviceModel, round_robin_table, symmetric_key
+from evenhand.predict.ethtool import is_ethtool, read_ethtool
+from evenhand.units import parse_rate
+
+OPENBSD = "openbsd"
+COMMON = "common"
+
+
+class HashName(StrEnum):
+    """What the device hashes."""
+
+    TYPE1 = "type1"
+    TYPE2 = "type2"
+
+
+def elements_option(default: str) -> typer.models.OptionInfo:
+    """`--elements`; what it is if it is left out depends on the verb."""
+    option: typer.models.OptionInfo = typer.Option(
+        "--elements", metavar="N", help=f"Processing elements of the device: cores, queues, pipelines. Default: {default}."
+    )
+    return option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceOptions:
+    """How an element is chosen, and what each forwards."""
+
+    rate: Annotated[str | None, typer.Option("--rate", metavar="RATE", help="What one element forwards, such as 50kfps.")] = None
+    hash_type: Annotated[HashName, typer.Option("--hash", help="type1: addresses; type2: addresses and ports.")] = HashName.TYPE1
+    symmetric: Annotated[bool, typer.Option("--symmetric", help="Hash source XOR destination (symmetric-XOR).")] = False
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="HEX|common|openbsd[:HHHH]",
+            help="The hash key, with or without colons; the common one; or OpenBSD's: 16 bits, repeated (6d5a in its sources; newer kernels"
+            " draw them). Default: that of --table, else the common one.",
+        ),
+    ] = None
+    table_size: Annotated[
+        int | None,
+        typer.Option("--table-size", metavar="N", help="Entries of the indirection table, filled round robin. Default: 128 or more."),
+    ] = None
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            metavar="FILE|LIST",
+            help="The table itself: 0,1,2,3 or a file. Output of `ethtool -x` brings the key and symmetric-XOR too.",
+        ),
+    ] = None
+
+    def read(self, elements: int | None, *, default: int) -> DeviceModel:
+        """The device. RequestError names the option.
+
+        Args:
+            default: How many elements there are, if neither `elements` nor a table tells.
+        """
+        if self.table is not None and self.table_size is not None:
+            raise RequestError("both a table and the size of one", where="--table, --table-size", next_step="Give one of them.")
+        given = Table() if self.table is None else read_table(self.table)
+        if given.why_no_key and self.key is None:
+            raise RequestError(
+                f"this NIC's hash key is not known: {given.why_no_key}", where=f"--table {self.table}",
+                next_step="Give it with --key; --key common is the one that many NICs have.",
+            )  # fmt: skip
+        if elements is None:
+            elements = max(given.entries) + 1 if given.entries else default
+        entries = given.entries
+        if self.table_size is not None:
+            if self.table_size < 1 or self.table_size & (self.table_size - 1):
+                raise RequestError(
+                    f"{self.table_size} entries: the low bits of the hash choose one, so their number is a power of two",
+                    where="--table-size", next_step=f"Use {1 << max(self.table_size, 1).bit_length()}, or another power of two.",
+                )  # fmt: skip
+            entries = round_robin_table(max(elements, 1), self.table_size)
+        try:
+            return DeviceModel(
+                elements=elements, hash_type="type1" if self.hash_type is HashName.TYPE1 else "type2",
+                symmetric=self.symmetric or given.is_symmetric,
+                key=read_key(self.key) if self.key is not None else given.key or VERIFICATION_KEY, table=entries,
+                rate_fps=None if self.rate is None else parse_rate(self.rate, where="--rate"),
+            )  # fmt: skip
+        except RequestError as error:
+            raise self._in_words_of_options(error) from error
+
+    def _in_words_of_options(self, error: RequestError) -> RequestError:
+        """A field of the model is the option that fills it."""
+        table = "--table-size" if self.table is None else f"--table {self.table}"
+        options = {
+            "device.elements": ("--elements", "Write 1 or more, and at most 4096."),
+            "device.key": ("--key" if self.key is not None else table, error.next_step),
+            "device.table": (table, error.next_step or "Give --elements as many as the table names, or leave it out."),
+        }
+        where, next_step = options.get(error.where, (error.where, error.next_step))
+        return RequestError(error.what, where=where, next_step=next_step)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """What `--table` brings."""
+
+    entries: tuple[int, ...] = ()
+    key: bytes | None = None
+    why_no_key: str = ""
+    """Not empty if the key should have been there, and is not."""
+    is_symmetric: bool = False
+
+
+def read_key(text: str) -> bytes:
+    """`6d5a56da...`, or `6d:5a:56:da:...` as ethtool writes it; `common`; `openbsd`, or `openbsd:6d5a`."""
+    name, colon, seed = text.partition(":")
+    if text == COMMON:
+        return VERIFICATION_KEY
+    if name == OPENBSD:
+        if not colon:
+            return symmetric_key()
+        if re.fullmatch(r"[0-9a-fA-F]{4}", seed):
+            return symmetric_key(int(seed, 16))
+        raise RequestError(f"{seed!r} is not 16 bits", where="--key openbsd:", next_step="Write four hexadecimal digits: openbsd:6d5a.")
+    try:
+        return bytes.fromhex(text.replace(":", ""))
+    except ValueError as error:
+        raise RequestError(
+            f"{text!r} is no hexadecimal key", where="--key", next_step="Write 40 octets like 6d:5a:56:da:..., or common, or openbsd."
+        ) from error
+
+
+def read_table(text: str) -> Table:
+    """A list with commas, a file with numbers, or what `ethtool -x` printed. RequestError for what is none of them."""
+    where, found = "--table", None
+    if not re.fullmatch(r"[\d\s,]+", text):
+        where = f"--table {text}"
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise RequestError(
+                f"neither a list nor a file that can be read: {reason}", where=where, next_step="Write 0,1,2,3, or name a file."
+            ) from error
+        found = read_ethtool(text, where=where) if is_ethtool(text) else None
+    words = text.replace(",", " ").split() if found is None else found.words
+    wrong = next((word for word in words if not word.isdecimal()), None)
+    if wrong is not None or not words:
+        raise RequestError(
+            "no numbers" if wrong is None else f"{wrong!r} is no number of an element", where=where,
+            next_step="Write element numbers, one for each entry: 0,1,2,3.",
+        )  # fmt: skip
+    entries = tuple(int(word) for word in words)
+    if found is None:
+        return Table(entries=entries)
+    return Table(
+        entries=entries, key=found.key, why_no_key="" if found.key is not None else found.why_no_key, is_symmetric=found.is_symmetric
+    )

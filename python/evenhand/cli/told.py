@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How an error is told: three lines on stderr, and with --json the one document on stdout as well (contract/error.schema.json)."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any, TypeVar
+
+from evenhand.cli.common import err, write_json
+from evenhand.errors import EvenhandError
+
+E = TypeVar("E", bound=EvenhandError)
+_TOLD = "its document has told it"
+
+
+def error_part(error: EvenhandError | None) -> dict[str, Any] | None:
+    """What stands under `error` in a document; `code` is the exit code. None for none."""
+    if error is None:
+        return None
+    return {"what": error.what, "where": error.where, "next": error.next_step, "code": error.exit_code}
+
+
+def told(error: E) -> E:
+    """Mark an error that a verb's own document has under `error`, beside what it found: there is one document, not two."""
+    error.add_note(_TOLD)
+    return error
+
+
+def tell(error: EvenhandError, command: str | None, *, is_json: bool, is_debug: bool) -> int:
+    """Tell it; the exit code.
+
+    Args:
+        command: The verb; None if it is not known.
+    """
+    if is_json and _TOLD not in getattr(error, "__notes__", ()):
+        write_json({"command": command, "error": error_part(error)})
+    if is_debug:
+        traceback.print_exception(error, file=sys.stderr)
+    console = err()
+    for title, text, style in (("Error", error.what, "bold red"), ("Where", error.where, "bold"), ("Next", error.next_step, "bold")):
+        if text:
+            console.print(f"[{style}]{title}:[/] ", end="")
+            console.print(text, markup=False, soft_wrap=True)
+    return error.exit_code

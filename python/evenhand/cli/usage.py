@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines that Typer refuses, as errors like all others: what, where, what to do next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.plain_words import in_plain_words
+
+_CHOICES = re.compile(r"is not one of (.+?)\.?$")
+
+
+def is_plain_help(error: Any) -> bool:
+    """Whether only a group such as `evenhand plan` was named: its help has been shown, and there is nothing to add."""
+    return type(error).__name__ == "NoArgsIsHelpError"
+
+
+def usage_error(error: Any) -> RequestError:
+    """The same error in our own words. Typer's exceptions are told apart by what they carry: their classes are not public."""
+    context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
+    place = "evenhand" if context is None else str(context.command_path)
+    help_line = f"`{place} --help` shows what there is."
+    message = str(error.format_message())
+    if parameter is not None:
+        first = str(parameter.opts[0])
+        name = first if first.startswith("-") else (parameter.metavar or first.upper())
+        causes: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+        return _wrong_value(name, causes[0]) if causes else RequestError(f"{name} is missing", where=place, next_step=_example_of(context))
+    option, verb = getattr(error, "option_name", None), re.search(r"o such command '(.*?)'", message)
+    if option is not None and "o such option" in message:
+        near = _nearest(option, [] if context is None else [name for each in context.command.params for name in each.opts])
+        return RequestError(f"there is no option {option}", where=place, next_step=near or help_line)
+    if option is not None:
+        what = "takes no value" if "does not take" in message else "needs a value"
+        return RequestError(f"{option} {what}", where=option, next_step="`--help` shows how it is written.")
+    if verb is not None:
+        near = _nearest(verb[1], [] if context is None else getattr(context.command, "commands", {}))
+        return RequestError(f"there is no command {verb[1]!r}", where=place, next_step=near or help_line)
+    extra = re.search(r"extra argument[^(]*(?:\(s\) )?\((.*)\)$", message)
+    return RequestError(message if extra is None else f"{extra[1]!r} is one argument too many", where=place, next_step=_example_of(context))
+
+
+def _wrong_value(option: str, cause: dict[str, Any]) -> RequestError:
+    value, choices = cause["input"], _CHOICES.search(cause["msg"])
+    if choices is not None:
+        names = re.findall(r"'([^']*)'", choices[1])
+        next_step = _nearest(str(value), names) or f"Use {' or '.join(names)}."
+        return RequestError(f"{value!r} is none of {', '.join(names)}", where=option, next_step=next_step)
+    what, next_step = in_plain_words(cause["type"], value, cause.get("ctx", {}))
+    return RequestError(what, where=option, next_step=next_step)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, list(known), n=1)
+    return f"Did you mean {near[0]}?" if near else ""
+
+
+def _example_of(context: Any) -> str:
+    """The verb's own example; every verb has one."""
+    return (None if context is None else context.command.epilog) or "`--help` shows how it is written."

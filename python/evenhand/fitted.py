@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that fit the terminal without losing anything: text wraps, then headings do, then rows are stacked. Numbers are never cut."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any, Literal
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Column, Table
+from rich.text import Text
+
+LEAST_TEXT = 24
+"""Columns that a text needs to be read; a narrower one has its rows stacked."""
+_GAP = 2
+
+
+class FittedTable(Table):
+    """A table as all of ours look. A column that is justified to the right holds numbers, and one with `no_wrap` names: neither is broken.
+
+    Rich cuts what does not fit, and drops whole columns, which may be the reason of a verdict.
+    """
+
+    def __init__(self, title: str | None = None) -> None:
+        super().__init__(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+
+    def add_column(  # type: ignore[override]
+        self, header: str = "", *, justify: Literal["left", "right"] = "left", no_wrap: bool = False, **others: Any
+    ) -> None:
+        super().add_column(header, justify=justify, no_wrap=no_wrap or justify == "right", **{"overflow": "fold", **others})
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in (self, self._with_folded_headings()):
+            if table._least_width(console, options) <= options.max_width:
+                yield from Table.__rich_console__(table, console, options)
+                return
+        yield from self._stacked()
+
+    def _least_width(self, console: Console, options: ConsoleOptions) -> int:
+        # Measured without a limit: a measurement is cut to what there is.
+        endless = options.update(max_width=10_000)
+        return sum(_least_of(column, console, endless) for column in self.columns) + _GAP * (len(self.columns) - 1)
+
+    def _with_folded_headings(self) -> FittedTable:
+        folded = copy(self)
+        folded.columns = [replace(column, header=str(column.header).replace(" ", "\n")) for column in self.columns]
+        return folded
+
+    def _stacked(self) -> RenderResult:
+        """A paragraph for each row: its first cell, and below it a line for each other."""
+        if self.title:
+            yield Text(str(self.title), style="bold")
+        first, *others = self.columns
+        cells = [list(column.cells) for column in self.columns]
+        for number in range(self.row_count):
+            head = Table.grid(padding=(0, 1))
+            head.add_row(Text(_label(first), style="bold"), cells[0][number])
+            yield head
+            lines = Table.grid(padding=(0, 2))
+            lines.add_column(no_wrap=True)
+            lines.add_column(overflow="fold")
+            for column, of_column in zip(others, cells[1:], strict=True):
+                if _is_shown(of_column[number]):
+                    lines.add_row(f"  {_label(column)}", of_column[number])
+            yield lines
+
+
+def _least_of(column: Column, console: Console, options: ConsoleOptions) -> int:
+    cells = [Measurement.get(console, options, cell).maximum for cell in column.cells]
+    heading = max((len(line) for line in str(column.header).splitlines()), default=0)
+    widest = max(cells, default=0)
+    return max(heading, widest if column.no_wrap else min(widest, LEAST_TEXT))
+
+
+def _label(column: Column) -> str:
+    return " ".join(str(column.header).split())
+
+
+def _is_shown(cell: RenderableType) -> bool:
+    return str(cell).strip() != ""

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pydantic refuses, in words of the file or the command line, and not of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_Bounds = Mapping[str, Any]
+_WORDS: Mapping[str, Callable[[_Bounds], tuple[str, str]]] = {
+    "too_short": lambda bounds: ("is empty", f"Write {_at_least(bounds['min_length'])}, such as [1]."),
+    "too_long": lambda bounds: (f"has more than {bounds['max_length']} entries", f"Write {bounds['max_length']} or fewer."),
+    "string_too_short": lambda bounds: ("is empty", "Write a text, or leave the key out."),
+    "string_too_long": lambda bounds: (f"has more than {bounds['max_length']} characters", "Write a shorter text."),
+    "greater_than": lambda bounds: (f"must be above {bounds['gt']:g}", f"Write a value above {bounds['gt']:g}."),
+    "greater_than_equal": lambda bounds: ("is too small", f"Write {_at_least(bounds['ge'])}."),
+    "less_than": lambda bounds: (f"must be below {bounds['lt']:g}", f"Write a value below {bounds['lt']:g}."),
+    "less_than_equal": lambda bounds: ("is too large", f"Write {bounds['le']:g} or less."),
+    "literal_error": lambda bounds: ("is not what stands here", f"Write {bounds['expected']}."),
+    "enum": lambda bounds: ("is not what stands here", f"Write {bounds['expected']}."),
+    "string_type": lambda _: ("is not a text", 'Write it in quotes: "...".'),
+    "bool_type": lambda _: ("is neither true nor false", "Write true or false, without quotes."),
+    "model_type": lambda _: ("is not a table", "Write keys below a line with its name in brackets."),
+    "model_attributes_type": lambda _: ("is not a table", "Write keys below a line with its name in brackets."),
+}
+_WHOLE = ("is not a whole number", "Write a whole number.")
+_LIST = ("is not a list", "Write it in brackets: [1, 2].")
+
+
+def in_plain_words(kind: str, value: Any, bounds: _Bounds) -> tuple[str, str]:
+    """What is wrong with the value, and what to do.
+
+    Args:
+        kind: The type of pydantic's error.
+        bounds: Its context.
+    """
+    if kind in _WORDS:
+        what, next_step = _WORDS[kind](bounds)
+    elif kind.startswith(("int_", "float_")):
+        what, next_step = _WHOLE if kind.startswith("int_") else ("is not a number", "Write a number.")
+    elif kind.startswith(("tuple_", "list_")):
+        what, next_step = _LIST
+    else:
+        what, next_step = "is not what stands here", "Write another value."
+    return f"{value!r} {what}", next_step
+
+
+def _at_least(number: float) -> str:
+    return f"{number:g} or more"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ethtool -x` prints of a NIC, as far as a prediction takes it over; what it cannot take over is refused.
+
+RX flow hash indirection table for eth0 with 2 RX ring(s):
+    0:      0     1     0     1
+RSS hash key:
+6d:5a:...
+RSS hash function:
+    toeplitz: on
+    xor: off
+RSS input transformation:
+    symmetric-xor: off
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from evenhand.errors import RequestError
+
+_ROW = re.compile(r"^\s*\d+:\s+(.*)$", re.MULTILINE)
+_KEY = re.compile(r"^\s*((?:[0-9a-f]{2}:){15,}[0-9a-f]{2})\s*$", re.MULTILINE | re.IGNORECASE)
+_SWITCH = re.compile(r"^\s*([a-z][a-z0-9-]*):\s+(on|off)\s*$", re.MULTILINE)
+_NO_KEY = re.compile(r"^\s*RSS hash key:\s*\n\s*(\S.*)$", re.MULTILINE)
+TOEPLITZ = "toeplitz"
+SYMMETRIC_XOR = "symmetric-xor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndirectionTable:
+    """The entries as words, and what the output tells of the hash."""
+
+    words: list[str]
+    key: bytes | None = None
+    """None: it was not shown."""
+    why_no_key: str = ""
+    """What stands in its place."""
+    is_symmetric: bool = False
+    """Symmetric-XOR is on."""
+
+
+def is_ethtool(text: str) -> bool:
+    """Whether this is output of `ethtool -x`, and not a plain list."""
+    return _ROW.search(text) is not None
+
+
+def read_ethtool(text: str, *, where: str) -> IndirectionTable:
+    """RequestError if the NIC chooses queues by a hash that is not predicted: another function, or another transformation."""
+    switches = dict(_SWITCH.findall(text))
+    if switches.get(TOEPLITZ) == "off":
+        # A transformation is no function: those that are on then are told.
+        functions = [name for name, state in switches.items() if state == "on" and not name.startswith("symmetric-")]
+        raise RequestError(
+            f"this NIC hashes with {' and '.join(functions) or 'a function of its own'}, and what is predicted is Toeplitz",
+            where=where,
+            next_step="Switch the NIC over (ethtool -X INTERFACE hfunc toeplitz), and write its output anew.",
+        )
+    unknown = [name for name, state in switches.items() if name.startswith("symmetric-") and name != SYMMETRIC_XOR and state == "on"]
+    if unknown:
+        raise RequestError(
+            f"this NIC transforms what it hashes by {unknown[0]}, which is not predicted", where=where,
+            next_step="Switch it off (ethtool -X INTERFACE xfrm none), and write its output anew.",
+        )  # fmt: skip
+    key, instead = _KEY.search(text), _NO_KEY.search(text)
+    return IndirectionTable(
+        words=" ".join(_ROW.findall(text)).replace(",", " ").split(),
+        key=None if key is None else bytes.fromhex(key[1].replace(":", "")),
+        why_no_key="the output has none" if instead is None else instead[1].strip(),
+        is_symmetric=switches.get(SYMMETRIC_XOR) == "on",
+    )

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every table of every verb at 80 columns: no cell, no heading and no number is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.fitted import LEAST_TEXT, FittedTable
+from tests.cli.running import Ended
+from tests.cli.test_json_documents import LINES, REAL_ENGINE
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+SERIES = {
+    "predict --series": ("predict", "gateway-v6", "--elements", "36", "--rate", "1Mfps", "--series"),
+    "throughput of several sizes": (*LINES["throughput"], "--frame-size", "64,128", "--repetitions", "3"),
+    "throughput by mlr": (*LINES["throughput"], "--search", "mlr"),
+    "loss of several sizes": (*LINES["loss"], "--frame-size", "64,1518", "--repetitions", "2"),
+}
+ALL = {**LINES, **SERIES}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.wire if name in REAL_ENGINE else ()) for name in ALL])
+def test_nothing_is_lost_at_80_columns(
+    evenhand: Run, engine_playing: Play, testbed: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """R2544-23: what a reader must know of a result does not depend on the terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown: list[FittedTable] = []
+    render = FittedTable.__rich_console__
+
+    def remember(self: FittedTable, *arguments: Any) -> Any:
+        shown.append(self)
+        return render(self, *arguments)
+
+    monkeypatch.setattr(FittedTable, "__rich_console__", remember)
+    if name not in REAL_ENGINE:
+        engine_playing("simulated-640000")
+    ended = evenhand(*[testbed if word == "TESTBED" else word for word in ALL[name]])
+    assert ended.code == 0, ended.err
+    assert "…" not in ended.out
+    words = set(ended.out.split())
+    for table in shown:
+        assert table.row_count
+        for column in table.columns:
+            cells = [re.sub(r"\[/?[a-z ]*\]", "", str(cell)) for cell in column.cells]
+            for text in (str(column.header), *cells):
+                # A longer word may be folded; it is then there in parts.
+                assert {word for word in text.split() if len(word) <= LEAST_TEXT} <= words, (column.header, text)

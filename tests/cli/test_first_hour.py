@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What new users tried in their first hour, and what it says: nothing is ignored, and each error tells what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from evenhand.cli.common import DirectionName, read_directions
+from evenhand.lab import linux
+from evenhand.plan import make_plan
+from evenhand.procedure import Profile, choose_frame_size, default_plan_of
+from evenhand.procedure.single_trial import SingleTrial
+from evenhand.series import read_run
+from evenhand.trial import Deviation
+from evenhand.trial.simulated import SimulatedMeasurer
+from tests.cli.running import Ended
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+CONTRACT = Path(__file__).resolve().parents[2] / "contract"
+NOBODY = 65534
+TABLE = "RX flow hash indirection table for eth0 with 2 RX ring(s):\n    0:      0     1     0     1\n"
+KEY = "RSS hash key:\n" + ":".join(["6d"] * 40) + "\n"
+FUNCTION = "RSS hash function:\n    toeplitz: on\n    xor: off\n"
+
+
+def predict_from(evenhand: Run, folder: Path, text: str, *options: str) -> Ended:
+    (folder / "nic.txt").write_text(text)
+    return evenhand("predict", "gateway-v4", "--table", folder / "nic.txt", "--json", *options)
+
+
+def test_symmetric_xor_of_ethtool_is_taken_over(evenhand: Run, tmp_path: Path) -> None:
+    """RSS-05: what calls itself exact must not leave out what the file says."""
+    for state, symmetric in (("on", True), ("off", False)):
+        text = f"{TABLE}{KEY}{FUNCTION}RSS input transformation:\n    symmetric-xor: {state}\n"
+        assert predict_from(evenhand, tmp_path, text).json["device"]["symmetric"] is symmetric
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "next_step"),
+    [
+        (TABLE + KEY + "RSS hash function:\n    toeplitz: off\n    xor: on\n", "hashes with xor", "hfunc toeplitz"),
+        (TABLE + KEY + FUNCTION + "RSS input transformation:\n    symmetric-or-xor: on\n", "symmetric-or-xor", "xfrm none"),
+        (TABLE + "RSS hash key:\nOperation not supported\n" + FUNCTION, "not known: Operation not supported", "--key"),
+        (TABLE, "not known: the output has none", "--key common"),
+    ],
+)  # fmt: skip
+def test_a_hash_that_is_not_predicted_is_refused(evenhand: Run, tmp_path: Path, text: str, what: str, next_step: str) -> None:
+    """RSS-03, RSS-04: the default key in place of one that is not known would be a number about another device."""
+    ended = predict_from(evenhand, tmp_path, text)
+    assert ended.code == 2
+    assert what in ended.json["error"]["what"]
+    assert next_step in ended.json["error"]["next"]
+    if "--key" in next_step:
+        assert predict_from(evenhand, tmp_path, text, "--key", "common").code == 0
+
+
+def test_the_document_of_a_trial_has_all_deviations_at_the_top() -> None:
+    """R2544-23: a script that finds none there concludes full conformance."""
+    deviation = Deviation(requirement="R2544-20", text="sent for 1 s instead of 60 s")
+    result = replace(SimulatedMeasurer(limit_fps=1e6).measure(1.0, 1e3), deviations=(deviation,))
+    profile = Profile(plan=make_plan("gateway_v4"), frame_size=64, seed=1, directions=("forward",))
+    assert SingleTrial(profile=profile, trial=result).to_document()["deviations"] == [deviation.to_document()]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plan frames gateway-v4 --format pcap --json",
+        "plan frames gateway-v4 --output f.csv --json",
+        "plan frames gateway-v4 --output f.txt",
+        "demo --dut linux --plan gateway-v6",
+        "router gateway-v4 --hash type2 --print-config",
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(evenhand: Run, engine_playing: Play, line: str, tmp_path: Path) -> None:
+    engine_playing("simulated-640000")
+    ended = evenhand(*line.split())
+    assert ended.code == 2
+    assert [name.split(":")[0] for name in ended.err.splitlines()] == ["Error", "Where", "Next"]
+    assert not list(tmp_path.glob("f.*"))
+
+
+def test_a_testbed_that_names_its_plan_is_tested_with_it(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """Refused for the default plan: nobody had asked for that."""
+    engine_playing("simulated-640000")
+    testbed.write_text(testbed.read_text() + '[dut]\nplan = "gateway-v6"\n')
+    line = ("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--no-run", "--json")
+    assert evenhand(*line).json["plan"] == "gateway-v6"
+    assert default_plan_of("none.toml") == "gateway-v4"
+
+
+@pytest.mark.root
+def test_a_lab_is_entered_by_root_only() -> None:
+    """`nsenter: Operation not permitted ... Please report this` is no advice."""
+    lab = linux.LinuxLab(name="none", plan="gateway_v6", ip_version=6, dut_cpu=0, tester_cpus=(1,))
+    os.seteuid(NOBODY)
+    try:
+        with pytest.raises(linux.HostError, match="needs root, to enter its network namespace"):
+            lab.engine_command(Path("engine"))
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "next_step"),
+    [
+        ("plan frames gateway-v4 --frame-size 9300", "--frame-size", "Use 9216 or less."),
+        ("plan frames gateway-v6 --frame-size 70", "--frame-size", "Use 84 or more."),
+        ("router gateway-v4 --elements 4 --rate 50kfps --table-size 3", "--table-size", "power of two"),
+        ("predict gateway-v4 --table-size 0", "--table-size", "power of two"),
+        ("predict gateway-v4 --key 6d5a", "--key", "whole key"),
+        ("predict gateway-v4 --elements 0", "--elements", "at most 4096"),
+        ("predict gateway-v4 --table 0,1,2", "--table 0,1,2", "whole table"),
+    ],
+)
+def test_advice_names_what_there_is(evenhand: Run, line: str, where: str, next_step: str) -> None:
+    ended = evenhand(*line.split(), "--json")
+    assert ended.code == 2
+    error = ended.json["error"]
+    assert error["where"] == where
+    assert next_step in error["next"]
+
+
+def test_the_smallest_frame_is_the_default_without_a_word_about_64() -> None:
+    """R5180-10: nobody had asked for 64."""
+    assert choose_frame_size(make_plan("gateway_v6"), None) == (84, None)
+    size, note = choose_frame_size(make_plan("gateway_v6"), 64)
+    assert size == 84
+    assert note is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["predict gateway-v4 --hash type3", "plan frames gateway-v4 --count 0", "plan frames gateway-v4 --count x", "tiral", "trial",
+     "trial a.toml",
+     "trial --seeds 3", "plan show --hosts", "plan show gateway-v4 extra", "lab up vpp",
+     "plan show none", "trial none.toml --rate 1kfps"],
+)  # fmt: skip
+def test_every_refusal_has_three_lines_and_a_document(evenhand: Run, line: str) -> None:
+    """Boxes had no Where and no Next, and a script got nothing."""
+    ended = evenhand(*line.split())
+    titles = [text.split(":")[0] for text in ended.err.splitlines()]
+    assert titles == ["Error", "Where", "Next"]
+    assert ended.out == ""
+    ended = evenhand(*line.split(), "--json")
+    jsonschema.Draft202012Validator(json.loads((CONTRACT / "error.schema.json").read_text())).validate(ended.json)
+    assert ended.json["error"]["code"] == ended.code == 2
+    assert "input should" not in ended.err.lower()
+
+
+def test_a_trial_is_stored_like_all_others(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    """`--run` and `--no-run` mean the same everywhere."""
+    engine_playing("simulated-640000")
+    line = ("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short")
+    stored = evenhand(*line, "--json").json["run"]
+    assert read_run(tmp_path / stored).searches
+    assert evenhand(*line, "--no-run", "--json").json["run"] is None
+    assert len(list(tmp_path.glob("*.evenhand"))) == 1
+
+
+def test_directions_have_one_name_in_all_verbs() -> None:
+    assert read_directions(DirectionName.BOTH) == ("forward", "reverse")
+    assert read_directions(DirectionName.REVERSE) == ("reverse",)
+
+
+def test_a_limit_on_file_sizes_is_told_and_is_no_bug(tmp_path: Path) -> None:
+    """SIGXFSZ ends the engine, whose memory is a file."""
+    (tmp_path / "shell").write_text("#!/bin/sh\nkill -XFSZ $$\n")
+    (tmp_path / "shell").chmod(0o755)
+    ended = subprocess.run(
+        [sys.executable, "-m", "evenhand", "plan", "frames", "gateway-v4", "--engine", tmp_path / "shell"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 3
+    assert "ulimit -f unlimited" in ended.stderr

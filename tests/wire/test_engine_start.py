@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine says where DPDK does not start, or lacks a part of itself."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from raw_engine import RawEngine
+from wire_session import one_worker
+
+from evenhand.plan import gateway_v4
+from evenhand.trial import find_engine
+
+pytestmark = pytest.mark.wire
+
+
+def opening(number: int, **host: Any) -> dict[str, Any]:
+    ports = {"left": {"device": "net_ring0"}, "right": {"device": "net_ring1"}}
+    plan = gateway_v4().to_contract()
+    return {
+        "id": number,
+        "request": "open",
+        "host": host,
+        "ports": ports,
+        "workers": one_worker(),
+        "plan": plan,
+        "frame_size": 64,
+        "seed": 1,
+    }
+
+
+def test_after_a_start_that_failed_the_reason_is_told_again() -> None:
+    """DPDK has one attempt in a process: the second said "Invalid argument", and to lower the memory."""
+    with RawEngine() as engine:
+        engine.say(opening(1, hugepages=True, memory_mb=1 << 20), opening(2, hugepages=False, memory_mb=512))
+        first, second = engine.hear_answers(2)
+    assert first["fault"]["what"].startswith("DPDK did not start")
+    assert "start another engine" in first["fault"]["next"]
+    assert second["fault"] == first["fault"]
+
+
+@pytest.mark.root
+def test_a_missing_driver_of_buffer_pools_is_named(tmp_path: Path) -> None:
+    """It was told as a lack of memory, which no memory helps."""
+    folder = next((path for path in Path("/usr/lib").glob("*/dpdk/pmds-*") if list(path.glob("librte_mempool_ring*"))), None)
+    if folder is None:
+        pytest.skip("this DPDK loads no drivers from a folder")
+    without = tmp_path / "pmds"
+    # With the links that are in it: a library that is loaded under two names panics.
+    shutil.copytree(folder, without, symlinks=True)
+    for file in without.glob("librte_mempool_ring*"):
+        file.unlink()
+    mounted = f'mount --bind "{without}" "{folder}" && exec "{find_engine()}"'
+    with RawEngine(["unshare", "--mount", "sh", "-c", mounted]) as engine:
+        engine.say(opening(1, memory_mb=512))
+        (answer,) = engine.hear_answers(1)
+    assert "driver of buffer pools" in answer["fault"]["what"]
+    assert "librte-mempool-ring" in answer["fault"]["next"]
