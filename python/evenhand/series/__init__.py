@@ -13,8 +13,10 @@ from evenhand.series.campaign import (
     ProcedureName,
     Repetition,
 )
+from evenhand.series.figures import value_of
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
+from evenhand.series.record import read_record
 from evenhand.series.store import (
     SUFFIX,
     MeasuredSearch,
@@ -47,7 +49,9 @@ __all__ = [
     "StoredSearch",
     "StoredTrial",
     "read_host_facts",
+    "read_record",
     "read_run",
     "read_versions",
+    "value_of",
     "without_folders",
 ]

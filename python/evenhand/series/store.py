@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,52 +19,14 @@ from evenhand.new_file import check_new, make_new
 from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
+from evenhand.series.migrations import OLDEST_VERSION, SCHEMA, SCHEMA_VERSION, of_today
 from evenhand.trial import TrialResult
 
 APPLICATION_ID = 0x45564E48
 """`EVNH` in the SQLite header: `file` and other programs can tell a run from other databases."""
-SCHEMA_VERSION = 1
 SUFFIX = ".evenhand"
-
-# No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes seconds.
-_SCHEMA = """
-CREATE TABLE run (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    created_at TEXT NOT NULL,
-    finished_at TEXT,
-    command TEXT NOT NULL,
-    versions TEXT NOT NULL,
-    host TEXT NOT NULL
-);
-CREATE TABLE searches (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    started_at TEXT NOT NULL,
-    finished_at TEXT,
-    plan TEXT NOT NULL,
-    frame_size INTEGER NOT NULL,
-    seed TEXT NOT NULL,
-    setup TEXT NOT NULL,
-    goal TEXT NOT NULL,
-    outcome TEXT,
-    result TEXT
-);
-CREATE TABLE trials (
-    id INTEGER PRIMARY KEY,
-    search_id INTEGER NOT NULL REFERENCES searches (id),
-    number INTEGER NOT NULL,
-    purpose TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    is_full_length INTEGER NOT NULL,
-    verdict TEXT NOT NULL,
-    intended_fps REAL NOT NULL,
-    intended_duration_s REAL NOT NULL,
-    loss_ratio REAL NOT NULL,
-    document TEXT NOT NULL,
-    UNIQUE (search_id, number)
-);
-"""
+LOCK_TIMEOUT_S = 60.0
+"""So long a writer waits for a reader: whoever reads a whole campaign while it goes on takes seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +71,63 @@ class StoredRun:
     searches: tuple[StoredSearch, ...]
 
 
+def create_file(
+    path: Path, *, command: list[str], versions: Mapping[str, str] | None = None, host_name: bool = False
+) -> sqlite3.Connection:
+    """A new file with empty tables, and what is known of this run, of its host and of what is installed.
+
+    Raises:
+        RequestError: It exists already; a run is never overwritten.
+        HostError: It cannot be written.
+    """
+    connection = _create(path)
+    try:
+        connection.executescript(
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
+            f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {SCHEMA}"
+        )
+        with connection:
+            connection.execute(
+                "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
+                (
+                    now(),
+                    to_json(without_folders(command)),
+                    to_json({**read_versions(), **(versions or {})}),
+                    to_json(read_host_facts(host_name=host_name)),
+                ),
+            )
+    except sqlite3.Error as error:
+        connection.close()
+        path.unlink(missing_ok=True)  # it was not there before
+        raise _refusal(path, error) from error
+    return connection
+
+
+def _create(path: Path) -> sqlite3.Connection:
+    """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So the file is made first."""
+    taken = "this file exists already; a run is never overwritten"
+    for leftover in ("-journal", "-wal", "-shm"):
+        journal = path.with_name(path.name + leftover)
+        check_new(journal, where=str(journal), what="this file would be taken for a part of the run")
+    descriptor = make_new(path, where=str(path), what=taken)
+    made = os.fstat(descriptor)
+    # SQLite's locks would go with any other descriptor of the file that is closed later.
+    os.close(descriptor)
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S)
+    except sqlite3.Error as error:
+        path.unlink(missing_ok=True)
+        raise _refusal(path, error) from error
+    if not os.path.samestat(made, path.lstat()):
+        connection.close()
+        raise RequestError(taken, where=str(path), next_step="Name a file in a folder that nobody else may write.")
+    return connection
+
+
+def _refusal(path: Path, error: sqlite3.Error) -> HostError:
+    return HostError(f"the run cannot be stored: {error}", where=str(path), next_step="Name a file that can be written.")
+
+
 class StorageError(HostError):
     """A run that was begun can be stored no further: its disk is full, or fails. What was stored before stays."""
 
@@ -128,10 +147,41 @@ class MeasuredSearch:
     end: SearchResult | None = None
 
 
+class WritableFile:
+    """A run's or a campaign's file that is open for writing."""
+
+    # No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes seconds.
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction. StorageError if it cannot be committed; then nothing of it is in the file."""
+        try:
+            with self._connection:
+                yield self._connection
+        except sqlite3.Error as error:
+            raise StorageError(
+                f"the run cannot be stored any further: {error}",
+                where=str(self.path),
+                next_step=self.after_failure,
+            ) from error
+
+    after_failure = "Make room there, or name a file elsewhere with --run, and start again."
+
+    def add_versions(self, versions: Mapping[str, str]) -> None:
+        """Add what is known only later, such as the engine's. StorageError if it cannot be stored."""
+        with self.writing() as connection:
+            (old,) = connection.execute("SELECT versions FROM run").fetchone()
+            connection.execute("UPDATE run SET versions = ?", (to_json({**json.loads(old), **versions}),))
+
+
 class SearchWriter:
     """Writes the trials of one search; made by `RunStore.search`. Its methods raise StorageError."""
 
-    def __init__(self, store: RunStore, search_id: int, measured: MeasuredSearch) -> None:
+    def __init__(self, store: WritableFile, search_id: int, measured: MeasuredSearch) -> None:
         self._store = store
         self._search_id = search_id
         self._measured = measured
@@ -155,7 +205,7 @@ class SearchWriter:
                 " intended_duration_s, loss_ratio, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     self._search_id, number, purpose, attempt, is_full_length, str(result.verdict), result.intended_fps,
-                    result.intended_duration_s, result.loss_ratio, _to_json(result.raw),
+                    result.intended_duration_s, result.loss_ratio, to_json(result.raw),
                 ),
             )  # fmt: skip
 
@@ -169,11 +219,11 @@ class SearchWriter:
         with self._store.writing() as connection:
             connection.execute(
                 "UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ?",
-                (_now(), outcome, None if result is None else _to_json(result), self._search_id),
+                (now(), outcome, None if result is None else to_json(result), self._search_id),
             )
 
 
-class RunStore:
+class RunStore(WritableFile):
     """Writes one run. A context manager; a run that is not left in order keeps `finished_at` empty.
 
     A run that ended before its first trial did leaves no file. Files are stored by their names, without folders.
@@ -189,50 +239,10 @@ class RunStore:
             RequestError: It exists already; a run is never overwritten.
             HostError: It cannot be written.
         """
-        self.path = path
+        super().__init__(path, create_file(path, command=command, versions=versions, host_name=host_name))
         self.measured: list[MeasuredSearch] = []
         self.stored_trials = 0
         """How many are in the file."""
-        self._connection = self._create()
-        try:
-            self._connection.executescript(
-                f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
-                f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {_SCHEMA}"
-            )
-            with self._connection:
-                self._connection.execute(
-                    "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
-                    (
-                        _now(),
-                        _to_json(without_folders(command)),
-                        _to_json({**read_versions(), **(versions or {})}),
-                        _to_json(read_host_facts(host_name=host_name)),
-                    ),
-                )
-        except sqlite3.Error as error:
-            self._connection.close()
-            path.unlink(missing_ok=True)  # it was not there before
-            raise self._refusal(error) from error
-
-    def _create(self) -> sqlite3.Connection:
-        """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So the file is made first."""
-        taken = "this file exists already; a run is never overwritten"
-        for leftover in ("-journal", "-wal", "-shm"):
-            journal = self.path.with_name(self.path.name + leftover)
-            check_new(journal, where=str(journal), what="this file would be taken for a part of the run")
-        descriptor = make_new(self.path, where=str(self.path), what=taken)
-        made = os.fstat(descriptor)
-        # SQLite's locks would go with any other descriptor of the file that is closed later.
-        os.close(descriptor)
-        try:
-            connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True)
-        except sqlite3.Error as error:
-            self.path.unlink(missing_ok=True)
-            raise self._refusal(error) from error
-        if not os.path.samestat(made, self.path.lstat()):
-            connection.close()
-            raise RequestError(taken, where=str(self.path), next_step="Name a file in a folder that nobody else may write.")
-        return connection
 
     def __enter__(self) -> Self:
         return self
@@ -241,40 +251,18 @@ class RunStore:
         try:
             if kind is None:
                 with self.writing() as connection:
-                    connection.execute("UPDATE run SET finished_at = ? WHERE id = 1", (_now(),))
+                    connection.execute("UPDATE run SET finished_at = ? WHERE id = 1", (now(),))
         finally:
             self.stored_trials = self._count_trials()
             self._connection.close()
             if kind is not None and self.stored_trials == 0:
                 self.path.unlink(missing_ok=True)
 
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction. StorageError if it cannot be committed; then nothing of it is in the file."""
-        try:
-            with self._connection:
-                yield self._connection
-        except sqlite3.Error as error:
-            raise StorageError(
-                f"the run cannot be stored any further: {error}",
-                where=str(self.path),
-                next_step="Make room there, or name a file elsewhere with --run, and start again.",
-            ) from error
-
-    def add_versions(self, versions: Mapping[str, str]) -> None:
-        """Add what is known only later, such as the engine's. StorageError if it cannot be stored."""
-        with self.writing() as connection:
-            (old,) = connection.execute("SELECT versions FROM run").fetchone()
-            connection.execute("UPDATE run SET versions = ?", (_to_json({**json.loads(old), **versions}),))
-
     def _count_trials(self) -> int:
         """From the file: a transaction that failed has left nothing there."""
         with suppress(sqlite3.Error):
             return int(self._connection.execute("SELECT count(*) FROM trials").fetchone()[0])
         return sum(len(search.trials) + len(search.results) for search in self.measured)
-
-    def _refusal(self, error: sqlite3.Error) -> HostError:
-        return HostError(f"the run cannot be stored: {error}", where=str(self.path), next_step="Name a file that can be written.")
 
     @contextmanager
     def search(
@@ -302,7 +290,7 @@ class RunStore:
                 search_id = connection.execute(
                     "INSERT INTO searches (name, kind, started_at, plan, frame_size, seed, setup, goal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     # The seed is text: it has 64 bits without a sign, SQLite's integers have 63.
-                    (name, kind, _now(), _to_json(plan), frame_size, str(seed), _to_json(without_folders(setup)), _to_json(goal_document)),
+                    (name, kind, now(), to_json(plan), frame_size, str(seed), to_json(without_folders(setup)), to_json(goal_document)),
                 ).lastrowid
             assert search_id is not None
             yield SearchWriter(self, search_id, measured)
@@ -318,16 +306,23 @@ def read_run(path: Path) -> StoredRun:
     Raises:
         RequestError: There is no such file, it is no run, or it has another schema version.
     """
+    with reading(path) as connection:
+        return _read(connection, path)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file's content in the tables of today, whatever its version; see `of_today`. Errors as in `read_run`."""
     if not path.is_file():
         raise RequestError("there is no such file", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
     try:
         # Not read-only: a killed run may need its journal rolled back first.
-        connection = sqlite3.connect(f"file:{path.resolve()}?mode=rw", uri=True)
-        try:
+        with closing(sqlite3.connect(f"file:{path.resolve()}?mode=rw", uri=True)) as connection:
             _check_header(connection, path)
-            return _read(connection, path)
-        finally:
-            connection.close()
+            with of_today(connection) as todays:
+                todays.row_factory = sqlite3.Row
+                todays.execute("BEGIN")  # one moment of a file that is being written
+                yield todays
     except sqlite3.OperationalError as error:
         raise HostError(f"the run cannot be read: {error}", where=str(path)) from error
     except (sqlite3.DatabaseError, ValueError, TypeError) as error:
@@ -341,23 +336,31 @@ def _check_header(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application_id != APPLICATION_ID:
         raise RequestError("this database is no run of Evenhand", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
-    if version != SCHEMA_VERSION:
+    if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
         raise RequestError(
-            f"this run has schema version {version}, this Evenhand reads {SCHEMA_VERSION}",
+            f"this run has schema version {version}, this Evenhand reads {OLDEST_VERSION} to {SCHEMA_VERSION}",
             where=str(path),
             next_step="Use the version of Evenhand that wrote it.",
         )
 
 
 def _read(connection: sqlite3.Connection, path: Path) -> StoredRun:
-    connection.row_factory = sqlite3.Row
     run = connection.execute("SELECT * FROM run").fetchone()
     if run is None:
         raise RequestError("this run was cut short before it began", where=str(path))
-    searches = []
+    searches = [search for _, search in read_searches(connection)]
+    return StoredRun(
+        path=path, created_at=run["created_at"], finished_at=run["finished_at"], command=json.loads(run["command"]),
+        versions=json.loads(run["versions"]), host=json.loads(run["host"]), searches=tuple(searches),
+    )  # fmt: skip
+
+
+def read_searches(connection: sqlite3.Connection) -> Iterator[tuple[int | None, StoredSearch]]:
+    """Each with the id of the repetition that it belongs to, in the order in which they began."""
     for row in connection.execute("SELECT * FROM searches ORDER BY id").fetchall():
         trials = connection.execute("SELECT * FROM trials WHERE search_id = ? ORDER BY number", (row["id"],)).fetchall()
-        searches.append(
+        yield (
+            row["repetition_id"],
             StoredSearch(
                 name=row["name"], kind=row["kind"], started_at=row["started_at"], finished_at=row["finished_at"],
                 plan=json.loads(row["plan"]), frame_size=row["frame_size"], seed=int(row["seed"]), setup=json.loads(row["setup"]),
@@ -370,17 +373,15 @@ def _read(connection: sqlite3.Connection, path: Path) -> StoredRun:
                     )
                     for t in trials
                 ),
-            )
+            ),
         )  # fmt: skip
-    return StoredRun(
-        path=path, created_at=run["created_at"], finished_at=run["finished_at"], command=json.loads(run["command"]),
-        versions=json.loads(run["versions"]), host=json.loads(run["host"]), searches=tuple(searches),
-    )  # fmt: skip
 
 
-def _to_json(value: Any) -> str:
+def to_json(value: Any) -> str:
+    """As all documents in the file are written."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def _now() -> str:
+def now() -> str:
+    """As all times in the file are written: UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
