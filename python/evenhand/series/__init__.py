@@ -15,17 +15,9 @@ from evenhand.series.campaign import (
 )
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
-from evenhand.series.store import (
-    SUFFIX,
-    MeasuredSearch,
-    RunStore,
-    SearchWriter,
-    StorageError,
-    StoredRun,
-    StoredSearch,
-    StoredTrial,
-    read_run,
-)
+from evenhand.series.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
+from evenhand.series.schema import SUFFIX
+from evenhand.series.store import MeasuredSearch, RunStore, SearchWriter, StorageError
 
 __all__ = [
     "FIGURES",
@@ -41,11 +33,13 @@ __all__ = [
     "ProcedureName",
     "Repetition",
     "RunStore",
+    "RunTables",
     "SearchWriter",
     "StorageError",
     "StoredRun",
     "StoredSearch",
     "StoredTrial",
+    "open_to_read",
     "read_host_facts",
     "read_run",
     "read_versions",

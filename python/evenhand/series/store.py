@@ -19,94 +19,8 @@ from evenhand.new_file import check_new, make_new
 from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
+from evenhand.series.schema import APPLICATION_ID, SCHEMA_VERSION, SCHEMAS
 from evenhand.trial import TrialResult
-
-APPLICATION_ID = 0x45564E48
-"""`EVNH` in the SQLite header: `file` and other programs can tell a run from other databases."""
-SCHEMA_VERSION = 1
-SUFFIX = ".evenhand"
-
-# No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes seconds.
-_SCHEMA = """
-CREATE TABLE run (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    created_at TEXT NOT NULL,
-    finished_at TEXT,
-    command TEXT NOT NULL,
-    versions TEXT NOT NULL,
-    host TEXT NOT NULL
-);
-CREATE TABLE searches (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    started_at TEXT NOT NULL,
-    finished_at TEXT,
-    plan TEXT NOT NULL,
-    frame_size INTEGER NOT NULL,
-    seed TEXT NOT NULL,
-    setup TEXT NOT NULL,
-    goal TEXT NOT NULL,
-    outcome TEXT,
-    result TEXT
-);
-CREATE TABLE trials (
-    id INTEGER PRIMARY KEY,
-    search_id INTEGER NOT NULL REFERENCES searches (id),
-    number INTEGER NOT NULL,
-    purpose TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    is_full_length INTEGER NOT NULL,
-    verdict TEXT NOT NULL,
-    intended_fps REAL NOT NULL,
-    intended_duration_s REAL NOT NULL,
-    loss_ratio REAL NOT NULL,
-    document TEXT NOT NULL,
-    UNIQUE (search_id, number)
-);
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTrial:
-    """One trial as stored."""
-
-    number: int
-    purpose: str
-    attempt: int
-    is_full_length: bool
-    result: TrialResult
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSearch:
-    """One search and its trials, in order. `outcome` is None if the run was cut short."""
-
-    name: str
-    kind: str
-    started_at: str
-    finished_at: str | None
-    plan: dict[str, Any]
-    frame_size: int
-    seed: int
-    setup: dict[str, Any]
-    goal: dict[str, Any]
-    outcome: str | None
-    result: dict[str, Any] | None
-    trials: tuple[StoredTrial, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRun:
-    """A whole run: what was asked, on what host, and what came out."""
-
-    path: Path
-    created_at: str
-    finished_at: str | None
-    command: list[str]
-    versions: dict[str, str]
-    host: dict[str, Any]
-    searches: tuple[StoredSearch, ...]
 
 
 class StorageError(HostError):
@@ -197,7 +111,7 @@ class RunStore:
         try:
             self._connection.executescript(
                 f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
-                f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {_SCHEMA}"
+                f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {SCHEMAS[SCHEMA_VERSION]}"
             )
             with self._connection:
                 self._connection.execute(
@@ -310,72 +224,6 @@ class RunStore:
             if search_id is not None:  # it may have come before the first line of whoever has the writer
                 SearchWriter(self, search_id, measured).finish_with("stopped")
             raise
-
-
-def read_run(path: Path) -> StoredRun:
-    """Read a run, whole or cut short.
-
-    Raises:
-        RequestError: There is no such file, it is no run, or it has another schema version.
-    """
-    if not path.is_file():
-        raise RequestError("there is no such file", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
-    try:
-        # Not read-only: a killed run may need its journal rolled back first.
-        connection = sqlite3.connect(f"file:{path.resolve()}?mode=rw", uri=True)
-        try:
-            _check_header(connection, path)
-            return _read(connection, path)
-        finally:
-            connection.close()
-    except sqlite3.OperationalError as error:
-        raise HostError(f"the run cannot be read: {error}", where=str(path)) from error
-    except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-        raise RequestError(
-            f"this file is no run of Evenhand: {error}", where=str(path), next_step=f"Name a run file (*{SUFFIX})."
-        ) from error
-
-
-def _check_header(connection: sqlite3.Connection, path: Path) -> None:
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application_id != APPLICATION_ID:
-        raise RequestError("this database is no run of Evenhand", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
-    if version != SCHEMA_VERSION:
-        raise RequestError(
-            f"this run has schema version {version}, this Evenhand reads {SCHEMA_VERSION}",
-            where=str(path),
-            next_step="Use the version of Evenhand that wrote it.",
-        )
-
-
-def _read(connection: sqlite3.Connection, path: Path) -> StoredRun:
-    connection.row_factory = sqlite3.Row
-    run = connection.execute("SELECT * FROM run").fetchone()
-    if run is None:
-        raise RequestError("this run was cut short before it began", where=str(path))
-    searches = []
-    for row in connection.execute("SELECT * FROM searches ORDER BY id").fetchall():
-        trials = connection.execute("SELECT * FROM trials WHERE search_id = ? ORDER BY number", (row["id"],)).fetchall()
-        searches.append(
-            StoredSearch(
-                name=row["name"], kind=row["kind"], started_at=row["started_at"], finished_at=row["finished_at"],
-                plan=json.loads(row["plan"]), frame_size=row["frame_size"], seed=int(row["seed"]), setup=json.loads(row["setup"]),
-                goal=json.loads(row["goal"]), outcome=row["outcome"],
-                result=None if row["result"] is None else json.loads(row["result"]),
-                trials=tuple(
-                    StoredTrial(
-                        number=t["number"], purpose=t["purpose"], attempt=t["attempt"], is_full_length=bool(t["is_full_length"]),
-                        result=TrialResult.from_contract(json.loads(t["document"])),
-                    )
-                    for t in trials
-                ),
-            )
-        )  # fmt: skip
-    return StoredRun(
-        path=path, created_at=run["created_at"], finished_at=run["finished_at"], command=json.loads(run["command"]),
-        versions=json.loads(run["versions"]), host=json.loads(run["host"]), searches=tuple(searches),
-    )  # fmt: skip
 
 
 def _to_json(value: Any) -> str:
