@@ -16,18 +16,10 @@ from evenhand.series.campaign import (
 from evenhand.series.figures import value_of
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
+from evenhand.series.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
 from evenhand.series.record import read_record
-from evenhand.series.store import (
-    SUFFIX,
-    MeasuredSearch,
-    RunStore,
-    SearchWriter,
-    StorageError,
-    StoredRun,
-    StoredSearch,
-    StoredTrial,
-    read_run,
-)
+from evenhand.series.schema import SUFFIX
+from evenhand.series.store import MeasuredSearch, RunStore, SearchWriter, StorageError
 
 __all__ = [
     "FIGURES",
@@ -43,11 +35,13 @@ __all__ = [
     "ProcedureName",
     "Repetition",
     "RunStore",
+    "RunTables",
     "SearchWriter",
     "StorageError",
     "StoredRun",
     "StoredSearch",
     "StoredTrial",
+    "open_to_read",
     "read_host_facts",
     "read_record",
     "read_run",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evenhand.plan import Direction
-from evenhand.series.store import StoredSearch
+from evenhand.series.reading import StoredSearch
 
 ProcedureName = Literal["throughput", "loss", "latency", "pdv", "ipdv", "back-to-back", "burst", "recovery"]
 HashType = Literal["type1", "type2"]

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,8 @@ from typing import Any
 from evenhand.errors import RequestError
 from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, PointState, Repetition
 from evenhand.series.point_document import read_point
+from evenhand.series.reading import Row, RunTables, StoredSearch, as_mapping, as_seed, as_texts, as_versions, open_to_read, read_searches
 from evenhand.series.run_points import points_of_run
-from evenhand.series.store import StoredSearch, read_searches, reading
 
 CUT_SHORT = "cut_short"
 """Outcome of a repetition that was begun anew: what it measured stays, and is in no statistic."""
@@ -25,24 +23,23 @@ def read_record(path: Path) -> CampaignRecord:
     Raises:
         RequestError, HostError: As `read_run`.
     """
-    with reading(path) as connection:
-        run = connection.execute("SELECT * FROM run").fetchone()
-        if run is None:
-            raise RequestError("this run was cut short before it began", where=str(path))
-        campaign = connection.execute("SELECT * FROM campaign").fetchone()
-        searches = list(read_searches(connection))
-        if campaign is None:
-            return _record_of_run(path, run, [search for _, search in searches])
-        return _record_of_campaign(path, run, campaign, connection, searches)
+    with open_to_read(path) as tables:
+        runs = tables.rows("run")
+        campaigns = tables.rows("campaign") if "campaign" in tables.names else []
+        if not runs:
+            raise RequestError("this run was cut short before it began", where=str(path), next_step="Measure again.")
+        if not campaigns:
+            return _record_of_run(path, runs[0], list(read_searches(tables).values()))
+        return _record_of_campaign(path, runs[0], campaigns[0], tables)
 
 
-def _record_of_run(path: Path, run: sqlite3.Row, searches: list[StoredSearch]) -> CampaignRecord:
-    command = json.loads(run["command"])
+def _record_of_run(path: Path, run: Row, searches: list[StoredSearch]) -> CampaignRecord:
+    command = as_texts(run["command"], "run.command")
     suite = next((word for word in command[1:] if not word.startswith("-")), path.stem)
-    host = json.loads(run["host"])
+    host = as_mapping(run["host"], "run.host")
     return CampaignRecord(
         path=path, name=path.stem, is_campaign=False, created_at=run["created_at"], finished_at=run["finished_at"],
-        commands=(tuple(command),), versions=json.loads(run["versions"]), host=host, spec={},
+        commands=(tuple(command),), versions=as_versions(run["versions"]), host=host, spec={},
         testbeds={search.setup["name"]: testbed_document(search.setup, host) for search in searches if "name" in search.setup},
         points=points_of_run(suite, searches),
     )  # fmt: skip
@@ -55,46 +52,50 @@ def testbed_document(setup: Mapping[str, Any], host: Mapping[str, Any]) -> dict[
     return {"tester": dict(host), "dut": setup.get("dut") or facts, "testbed": testbed}
 
 
-def _record_of_campaign(
-    path: Path,
-    run: sqlite3.Row,
-    campaign: sqlite3.Row,
-    connection: sqlite3.Connection,
-    searches: list[tuple[int | None, StoredSearch]],
-) -> CampaignRecord:
-    of_repetition: dict[int | None, list[StoredSearch]] = {}
-    for repetition_id, search in searches:
-        of_repetition.setdefault(repetition_id, []).append(search)
-    sessions = connection.execute("SELECT * FROM sessions ORDER BY id").fetchall()
-    hooks = list(_read_hooks(connection))
-    points = []
-    for row in connection.execute("SELECT * FROM points ORDER BY id").fetchall():
-        repetitions = tuple(
-            Repetition(
-                number=r["number"], seed=int(r["seed"]), testbed=r["testbed"], started_at=r["started_at"], finished_at=r["finished_at"],
-                outcome=r["outcome"], value=r["value"], result=None if r["result"] is None else json.loads(r["result"]),
-                searches=tuple(of_repetition.get(r["id"], ())), reason=r["reason"],
-            )
-            for r in connection.execute("SELECT * FROM repetitions WHERE point_id = ? ORDER BY number, attempt", (row["id"],)).fetchall()
-        )  # fmt: skip
-        points.append(_point_record(row, repetitions, tuple(hook for point_id, hook in hooks if point_id == row["id"])))
+def _record_of_campaign(path: Path, run: Row, campaign: Row, tables: RunTables) -> CampaignRecord:
+    repetitions = _read_repetitions(tables)
+    sessions = tables.rows("sessions")
+    hooks = list(_read_hooks(tables))
     return CampaignRecord(
         path=path, name=campaign["name"], is_campaign=True, created_at=run["created_at"], finished_at=run["finished_at"],
-        commands=tuple(tuple(json.loads(session["command"])) for session in sessions), versions=json.loads(run["versions"]),
-        host=json.loads(run["host"]), spec=json.loads(campaign["spec"]),
-        testbeds={row["name"]: json.loads(row["document"]) for row in connection.execute("SELECT * FROM testbeds ORDER BY rowid")},
-        points=tuple(points), hooks=tuple(hook for point_id, hook in hooks if point_id is None),
-        notes=tuple(note for session in sessions for note in json.loads(session["notes"])),
+        commands=tuple(tuple(as_texts(session["command"], "sessions.command")) for session in sessions),
+        versions=as_versions(run["versions"]), host=as_mapping(run["host"], "run.host"),
+        spec=as_mapping(campaign["spec"], "campaign.spec"),
+        testbeds={row["name"]: as_mapping(row["document"], "testbeds.document") for row in tables.rows("testbeds")},
+        points=tuple(
+            _point_record(row, tuple(repetitions.get(row["id"], ())), tuple(hook for point_id, hook in hooks if point_id == row["id"]))
+            for row in tables.rows("points")
+        ),
+        hooks=tuple(hook for point_id, hook in hooks if point_id is None),
+        notes=tuple(note for session in sessions for note in as_texts(session["notes"], "sessions.notes")),
     )  # fmt: skip
 
 
-def _point_record(row: sqlite3.Row, repetitions: tuple[Repetition, ...], hooks: tuple[HookRun, ...]) -> PointRecord:
-    point = read_point(json.loads(row["document"]))
+def _read_repetitions(tables: RunTables) -> dict[int, list[Repetition]]:
+    """By the ids of their points; in order, those that were cut short before those that were made in their place."""
+    searches: dict[int, list[StoredSearch]] = {}
+    belongs = {row["id"]: row["repetition_id"] for row in tables.rows("searches")}
+    for search_id, search in read_searches(tables).items():
+        searches.setdefault(belongs[search_id], []).append(search)
+    of_point: dict[int, list[Repetition]] = {}
+    for row in sorted(tables.rows("repetitions"), key=lambda row: (row["point_id"], row["number"], row["attempt"])):
+        repetition = Repetition(
+            number=row["number"], seed=as_seed(row["seed"]), testbed=row["testbed"], started_at=row["started_at"],
+            finished_at=row["finished_at"], outcome=row["outcome"], value=row["value"],
+            result=None if row["result"] is None else as_mapping(row["result"], "repetitions.result"),
+            searches=tuple(searches.get(row["id"], ())), reason=row["reason"],
+        )  # fmt: skip
+        of_point.setdefault(row["point_id"], []).append(repetition)
+    return of_point
+
+
+def _point_record(row: Row, repetitions: tuple[Repetition, ...], hooks: tuple[HookRun, ...]) -> PointRecord:
+    point = read_point(as_mapping(row["document"], "points.document"))
     finished = [repetition for repetition in repetitions if repetition.finished_at is not None]
-    has_value = any(repetition.value is not None for repetition in finished)
     state, reason, stopped_early = state_of(
-        asked=point.repetitions, finished=len(finished), has_value=has_value, has_begun=bool(repetitions) or bool(hooks),
-        reason=row["reason"], last_reason=next((r.reason for r in reversed(finished) if r.reason is not None), None),
+        asked=point.repetitions, finished=len(finished), has_value=any(repetition.value is not None for repetition in finished),
+        has_begun=bool(repetitions) or bool(hooks), reason=row["reason"],
+        last_reason=next((r.reason for r in reversed(finished) if r.reason is not None), None),
     )  # fmt: skip
     return PointRecord(point=point, state=state, reason=reason, hooks=hooks, repetitions=repetitions, stopped_early=stopped_early)
 
@@ -110,8 +111,8 @@ def state_of(
     return PointState.NO_NUMBER, reason or last_reason or "no repetition ended with a number", None
 
 
-def _read_hooks(connection: sqlite3.Connection) -> Iterator[tuple[int | None, HookRun]]:
-    for row in connection.execute("SELECT * FROM hooks ORDER BY id").fetchall():
+def _read_hooks(tables: RunTables) -> Iterator[tuple[int | None, HookRun]]:
+    for row in tables.rows("hooks"):
         yield (
             row["point_id"],
             HookRun(

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from evenhand.plan import plan_title
 from evenhand.series.campaign import HashType, Point, PointRecord, PointState, ProcedureName, Repetition
 from evenhand.series.figures import value_of
-from evenhand.series.store import StoredSearch
+from evenhand.series.reading import StoredSearch
 
 _REPETITION = re.compile(r",? repetition \d+$")
 _LATENCY_RFC2544 = "latency-rfc2544"

@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,113 +19,11 @@ from evenhand.new_file import check_new, make_new
 from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
-from evenhand.series.migrations import OLDEST_VERSION, SCHEMA, SCHEMA_VERSION, of_today
+from evenhand.series.schema import APPLICATION_ID, RUN_VERSION, SCHEMAS
 from evenhand.trial import TrialResult
 
-APPLICATION_ID = 0x45564E48
-"""`EVNH` in the SQLite header: `file` and other programs can tell a run from other databases."""
-SUFFIX = ".evenhand"
 LOCK_TIMEOUT_S = 60.0
-"""So long a writer waits for a reader: whoever reads a whole campaign while it goes on takes seconds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTrial:
-    """One trial as stored."""
-
-    number: int
-    purpose: str
-    attempt: int
-    is_full_length: bool
-    result: TrialResult
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSearch:
-    """One search and its trials, in order. `outcome` is None if the run was cut short."""
-
-    name: str
-    kind: str
-    started_at: str
-    finished_at: str | None
-    plan: dict[str, Any]
-    frame_size: int
-    seed: int
-    setup: dict[str, Any]
-    goal: dict[str, Any]
-    outcome: str | None
-    result: dict[str, Any] | None
-    trials: tuple[StoredTrial, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRun:
-    """A whole run: what was asked, on what host, and what came out."""
-
-    path: Path
-    created_at: str
-    finished_at: str | None
-    command: list[str]
-    versions: dict[str, str]
-    host: dict[str, Any]
-    searches: tuple[StoredSearch, ...]
-
-
-def create_file(
-    path: Path, *, command: list[str], versions: Mapping[str, str] | None = None, host_name: bool = False
-) -> sqlite3.Connection:
-    """A new file with empty tables, and what is known of this run, of its host and of what is installed.
-
-    Raises:
-        RequestError: It exists already; a run is never overwritten.
-        HostError: It cannot be written.
-    """
-    connection = _create(path)
-    try:
-        connection.executescript(
-            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
-            f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {SCHEMA}"
-        )
-        with connection:
-            connection.execute(
-                "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
-                (
-                    now(),
-                    to_json(without_folders(command)),
-                    to_json({**read_versions(), **(versions or {})}),
-                    to_json(read_host_facts(host_name=host_name)),
-                ),
-            )
-    except sqlite3.Error as error:
-        connection.close()
-        path.unlink(missing_ok=True)  # it was not there before
-        raise _refusal(path, error) from error
-    return connection
-
-
-def _create(path: Path) -> sqlite3.Connection:
-    """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So the file is made first."""
-    taken = "this file exists already; a run is never overwritten"
-    for leftover in ("-journal", "-wal", "-shm"):
-        journal = path.with_name(path.name + leftover)
-        check_new(journal, where=str(journal), what="this file would be taken for a part of the run")
-    descriptor = make_new(path, where=str(path), what=taken)
-    made = os.fstat(descriptor)
-    # SQLite's locks would go with any other descriptor of the file that is closed later.
-    os.close(descriptor)
-    try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S)
-    except sqlite3.Error as error:
-        path.unlink(missing_ok=True)
-        raise _refusal(path, error) from error
-    if not os.path.samestat(made, path.lstat()):
-        connection.close()
-        raise RequestError(taken, where=str(path), next_step="Name a file in a folder that nobody else may write.")
-    return connection
-
-
-def _refusal(path: Path, error: sqlite3.Error) -> HostError:
-    return HostError(f"the run cannot be stored: {error}", where=str(path), next_step="Name a file that can be written.")
+"""So long a writer waits for a reader: whoever copies a large campaign while it goes on takes seconds."""
 
 
 class StorageError(HostError):
@@ -150,7 +48,8 @@ class MeasuredSearch:
 class WritableFile:
     """A run's or a campaign's file that is open for writing."""
 
-    # No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes seconds.
+    after_failure = "Make room there, or name a file elsewhere with --run, and start again."
+    """What to do if it can be written no longer."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -164,12 +63,8 @@ class WritableFile:
                 yield self._connection
         except sqlite3.Error as error:
             raise StorageError(
-                f"the run cannot be stored any further: {error}",
-                where=str(self.path),
-                next_step=self.after_failure,
+                f"the run cannot be stored any further: {error}", where=str(self.path), next_step=self.after_failure
             ) from error
-
-    after_failure = "Make room there, or name a file elsewhere with --run, and start again."
 
     def add_versions(self, versions: Mapping[str, str]) -> None:
         """Add what is known only later, such as the engine's. StorageError if it cannot be stored."""
@@ -300,81 +195,66 @@ class RunStore(WritableFile):
             raise
 
 
-def read_run(path: Path) -> StoredRun:
-    """Read a run, whole or cut short.
+def create_file(
+    path: Path,
+    *,
+    command: list[str],
+    versions: Mapping[str, str] | None = None,
+    host_name: bool = False,
+    schema_version: int = RUN_VERSION,
+) -> sqlite3.Connection:
+    """A new file with empty tables, and what is known of this run, of its host and of what is installed.
 
     Raises:
-        RequestError: There is no such file, it is no run, or it has another schema version.
+        RequestError: It exists already; a run is never overwritten.
+        HostError: It cannot be written.
     """
-    with reading(path) as connection:
-        return _read(connection, path)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file's content in the tables of today, whatever its version; see `of_today`. Errors as in `read_run`."""
-    if not path.is_file():
-        raise RequestError("there is no such file", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
+    connection = _create(path)
     try:
-        # Not read-only: a killed run may need its journal rolled back first.
-        with closing(sqlite3.connect(f"file:{path.resolve()}?mode=rw", uri=True)) as connection:
-            _check_header(connection, path)
-            with of_today(connection) as todays:
-                todays.row_factory = sqlite3.Row
-                todays.execute("BEGIN")  # one moment of a file that is being written
-                yield todays
-    except sqlite3.OperationalError as error:
-        raise HostError(f"the run cannot be read: {error}", where=str(path)) from error
-    except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-        raise RequestError(
-            f"this file is no run of Evenhand: {error}", where=str(path), next_step=f"Name a run file (*{SUFFIX})."
-        ) from error
-
-
-def _check_header(connection: sqlite3.Connection, path: Path) -> None:
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application_id != APPLICATION_ID:
-        raise RequestError("this database is no run of Evenhand", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
-    if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
-        raise RequestError(
-            f"this run has schema version {version}, this Evenhand reads {OLDEST_VERSION} to {SCHEMA_VERSION}",
-            where=str(path),
-            next_step="Use the version of Evenhand that wrote it.",
+        connection.executescript(
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {schema_version};"
+            f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {SCHEMAS[schema_version]}"
         )
-
-
-def _read(connection: sqlite3.Connection, path: Path) -> StoredRun:
-    run = connection.execute("SELECT * FROM run").fetchone()
-    if run is None:
-        raise RequestError("this run was cut short before it began", where=str(path))
-    searches = [search for _, search in read_searches(connection)]
-    return StoredRun(
-        path=path, created_at=run["created_at"], finished_at=run["finished_at"], command=json.loads(run["command"]),
-        versions=json.loads(run["versions"]), host=json.loads(run["host"]), searches=tuple(searches),
-    )  # fmt: skip
-
-
-def read_searches(connection: sqlite3.Connection) -> Iterator[tuple[int | None, StoredSearch]]:
-    """Each with the id of the repetition that it belongs to, in the order in which they began."""
-    for row in connection.execute("SELECT * FROM searches ORDER BY id").fetchall():
-        trials = connection.execute("SELECT * FROM trials WHERE search_id = ? ORDER BY number", (row["id"],)).fetchall()
-        yield (
-            row["repetition_id"],
-            StoredSearch(
-                name=row["name"], kind=row["kind"], started_at=row["started_at"], finished_at=row["finished_at"],
-                plan=json.loads(row["plan"]), frame_size=row["frame_size"], seed=int(row["seed"]), setup=json.loads(row["setup"]),
-                goal=json.loads(row["goal"]), outcome=row["outcome"],
-                result=None if row["result"] is None else json.loads(row["result"]),
-                trials=tuple(
-                    StoredTrial(
-                        number=t["number"], purpose=t["purpose"], attempt=t["attempt"], is_full_length=bool(t["is_full_length"]),
-                        result=TrialResult.from_contract(json.loads(t["document"])),
-                    )
-                    for t in trials
+        with connection:
+            connection.execute(
+                "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
+                (
+                    now(),
+                    to_json(without_folders(command)),
+                    to_json({**read_versions(), **(versions or {})}),
+                    to_json(read_host_facts(host_name=host_name)),
                 ),
-            ),
-        )  # fmt: skip
+            )
+    except sqlite3.Error as error:
+        connection.close()
+        path.unlink(missing_ok=True)  # it was not there before
+        raise _refusal(path, error) from error
+    return connection
+
+
+def _create(path: Path) -> sqlite3.Connection:
+    """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So the file is made first."""
+    taken = "this file exists already; a run is never overwritten"
+    for leftover in ("-journal", "-wal", "-shm"):
+        journal = path.with_name(path.name + leftover)
+        check_new(journal, where=str(journal), what="this file would be taken for a part of the run")
+    descriptor = make_new(path, where=str(path), what=taken)
+    made = os.fstat(descriptor)
+    # SQLite's locks would go with any other descriptor of the file that is closed later.
+    os.close(descriptor)
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S)
+    except sqlite3.Error as error:
+        path.unlink(missing_ok=True)
+        raise _refusal(path, error) from error
+    if not os.path.samestat(made, path.lstat()):
+        connection.close()
+        raise RequestError(taken, where=str(path), next_step="Name a file in a folder that nobody else may write.")
+    return connection
+
+
+def _refusal(path: Path, error: sqlite3.Error) -> HostError:
+    return HostError(f"the run cannot be stored: {error}", where=str(path), next_step="Name a file that can be written.")
 
 
 def to_json(value: Any) -> str:

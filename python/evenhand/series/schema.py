@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: the tables of a run file, and how a file of an older version is read as one of today's. The file itself is never rewritten."""
+"""Station 9: what the tables of a run file are, version by version. Both who writes and who reads take them from here."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
 
-SCHEMA_VERSION = 2
-"""1: runs of a verb. 2: campaigns too."""
-OLDEST_VERSION = 1
+APPLICATION_ID = 0x45564E48
+"""`EVNH` in the SQLite header: `file` and other programs can tell a run from other databases."""
+RUN_VERSION = 1
+"""Of the file of a single verb. This Evenhand reads all of `SCHEMAS`."""
+CAMPAIGN_VERSION = 2
+"""Of the file of a campaign: the same tables, and some besides."""
+SUFFIX = ".evenhand"
 
-VERSION_1 = """
+# No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes seconds.
+_VERSION_1 = """
 CREATE TABLE run (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     created_at TEXT NOT NULL,
@@ -51,7 +54,7 @@ CREATE TABLE trials (
 """
 
 # A seed is text everywhere: it has 64 bits without a sign, SQLite's integers have 63.
-TO_VERSION_2 = """
+_OF_CAMPAIGNS = """
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     name TEXT NOT NULL,
@@ -69,7 +72,8 @@ CREATE TABLE sessions (
     notes TEXT NOT NULL
 );
 CREATE TABLE testbeds (
-    name TEXT PRIMARY KEY,
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
     document TEXT NOT NULL
 );
 CREATE TABLE points (
@@ -111,21 +115,6 @@ CREATE TABLE hooks (
 ALTER TABLE searches ADD COLUMN repetition_id INTEGER REFERENCES repetitions (id);
 CREATE INDEX searches_of_repetition ON searches (repetition_id);
 """
-_STEPS = {1: TO_VERSION_2}
-"""From this version to the next."""
-SCHEMA = VERSION_1 + TO_VERSION_2
-"""Of a new file."""
 
-
-@contextmanager
-def of_today(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """The same content in the tables of `SCHEMA_VERSION`: the connection itself, or to a copy in memory that goes away with the block."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == SCHEMA_VERSION:
-        yield connection
-        return
-    with closing(sqlite3.connect(":memory:")) as copy:
-        connection.backup(copy)
-        for old in range(version, SCHEMA_VERSION):
-            copy.executescript(_STEPS[old])
-        yield copy
+SCHEMAS: Mapping[int, str] = {1: _VERSION_1, 2: _VERSION_1 + _OF_CAMPAIGNS}
+"""A reader takes a file only if its tables are word for word these. Never change one that was published; add one."""
