@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis, beside station 9: what the points of a campaign say together. Reads records, runs nothing."""
 
+from evenhand.analysis.facade import analyse
 from evenhand.analysis.model import (
     Analysis,
     BiasVerdict,
@@ -29,4 +30,5 @@ __all__ = [
     "PublishedRow",
     "Ratio",
     "Shape",
+    "analyse",
 ]

@@ -381,6 +381,3 @@ class Analysis:
             "published": [comparison.to_document() for comparison in self.published],
             "warnings": list(self.warnings),
         }
-
-
-
