@@ -16,7 +16,7 @@ from evenhand.procedure.loss import FrameLoss, _Series
 from evenhand.procedure.record import nowhere
 from evenhand.search import SearchTrial, ThroughputGoal, find_throughput
 from evenhand.series.campaign import CampaignRecord, HashType, HookRun, Point, PointRecord, PointState, ProcedureName, Repetition
-from evenhand.series.store import StoredSearch, StoredTrial
+from evenhand.series import StoredSearch, StoredTrial
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.procedure import test_back_to_back as bursts
 from tests.procedure import test_recovery as recoveries
@@ -32,7 +32,11 @@ TESTBED = {
         "clock": "fixed at 1.2 GHz", "turbo": "off", "hyper_threading": "off", "memory_size": "128 GB", "nic": "Intel X540-T2",
         "driver": "ixgbe", "kernel_parameters": None, "flow_hash": "type 1: addresses only", "policing": None,
     },
-    "tester": {"cpus": [1, 2], "left": {"device": "0000:01:00.0", "line_rate_bps": 1e10}, "right": {"device": "0000:01:00.1"}},
+    "tester": {"architecture": "x86_64"},
+    "testbed": {
+        "isolated_test_environment": True, "left": {"device": "0000:01:00.0", "line_rate": 1e10}, "right": {"device": "0000:01:00.1"},
+        "tester": {"cpus": [1, 2]},
+    },
 }  # fmt: skip
 HOST = {
     "architecture": "x86_64", "cpu_model": "Intel Xeon E5-2667 v3", "cpus": 16, "is_virtual_machine": False, "kernel": "6.1.0-18-amd64",
