@@ -192,7 +192,8 @@ def _with_ids(text: str, prefix: str) -> str:
 def _shorter(text: str) -> str:
     """The same picture in fewer octets: a page has dozens, each twice."""
     text = re.sub(r"\s*<defs>\s*<style type=\"text/css\">.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
-    text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)
+    # In tags alone: between them stand labels.
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag[0]), text)
     return re.sub(r">\s+<", "><", text).strip()
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -94,7 +95,7 @@ def sizes_picture(name: str, title: str, curves: Sequence[DrawnCurve], theoretic
         _finish_rates(axes, curves, unit, factor)
         sizes = sorted({point.x for curve in curves for point in curve.points})
         axes.set_xlim(0, max(sizes) * 1.04)
-        axes.set_xticks(_spaced(sizes, max(sizes) * (0.11 if shape.is_narrow else 0.045)), minor=False)
+        axes.set_xticks(_spaced(sizes, max(sizes) * (0.11 if shape.is_narrow else 0.04)), minor=False)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
         axes.set_xlabel("frame size with FCS, octets")
         put_legend(axes, shape)
@@ -173,24 +174,37 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
     if points:
         statistics = [found for point in points if (found := Statistics.of(point.values)) is not None]
         medians = [found.median / factor for found in statistics]
-        axes.errorbar(
-            [point.x for point in points], medians,
-            yerr=[[(found.median - found.minimum) / factor for found in statistics], [(found.maximum - found.median) / factor for found in statistics]],
-            fmt="none", ecolor=look["color"], elinewidth=1.4, capsize=2.5, zorder=3,
-        )  # fmt: skip
-        axes.plot(
-            [point.x for point in points], medians, **look, linewidth=1.8, markersize=5, zorder=3,
-            label=curve.label if labelled else "median",
-        )  # fmt: skip
-        dots = [(point.x, value / factor) for point in points for value in point.values if len(point.values) > 1]
+        below = [(found.median - found.minimum) / factor for found in statistics]
+        above = [(found.maximum - found.median) / factor for found in statistics]
+        places = [point.x for point in points]
+        axes.errorbar(places, medians, yerr=[below, above], fmt="none", ecolor=look["color"], elinewidth=1.1, capsize=0, zorder=3)
+        axes.plot(*_with_gaps(curve, factor), **look, linewidth=1.6, markersize=4.2, zorder=4, label=curve.label if labelled else "median")
+        # Beside the bar, or it would hide them; the same places each time, so that a page does not change.
+        dots = [
+            (_beside(axes, point.x, index, len(point.values)), value / factor)
+            for point in points
+            for index, value in enumerate(point.values)
+            if len(point.values) > 1
+        ]
         if dots:
-            axes.scatter(*zip(*dots, strict=True), s=9, color=look["color"], alpha=0.28, linewidths=0, zorder=2)
+            axes.scatter(*zip(*dots, strict=True), s=7, color=look["color"], alpha=0.42, linewidths=0, zorder=2)
     missing = [point.x for point in curve.points if not point.values]
     if missing:
         axes.plot(
             missing, [0.02] * len(missing), linestyle="none", marker="x", color=look["color"], markersize=6, markeredgewidth=1.8,
             transform=axes.get_xaxis_transform(), zorder=5, clip_on=False, label=f"{curve.label}: no number" if labelled else "no number",
         )  # fmt: skip
+
+
+def _with_gaps(curve: DrawnCurve, factor: float) -> tuple[list[float], list[float]]:
+    """Medians; a point without a number breaks the line."""
+    medians = [math.nan if (found := Statistics.of(point.values)) is None else found.median / factor for point in curve.points]
+    return [point.x for point in curve.points], medians
+
+
+def _beside(axes: Axes, x: float, index: int, count: int) -> float:
+    share = (index + 0.5) / count - 0.5
+    return float(x * 2 ** (0.44 * share)) if axes.get_xscale() == "log" else x + 26 * share
 
 
 def _finish_rates(axes: Axes, curves: Sequence[DrawnCurve], unit: str, factor: float) -> None:

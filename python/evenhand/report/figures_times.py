@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+MOST_STEPS = 120
 TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
 
 
@@ -62,7 +63,7 @@ def delays_picture(name: str, title: str, curves: Sequence[DelayCurve]) -> Pictu
         put_legend(axes, shape)
 
     alt = f"{title}: delay over the percentile of the frames. " + " ".join(map(_describe, curves))
-    caption = "All frames received in time, of all valid trials. Each step to the right is a tenth of the frames; lost frames are not in it."
+    caption = "All frames received in time, of all valid trials. Each line to the right leaves a tenth of the frames. Lost frames are not in it."
     return Picture(name=name, title=title, alt=alt, caption=caption, draw=draw)
 
 
@@ -92,7 +93,6 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
             axes.plot([statistics.median / factor] * 2, [row - 0.33, row + 0.33], color=LIGHT["ink"], linewidth=2, zorder=3)
         axes.set_yticks(range(len(samples)), [sample.label.replace(", ", ",\n", 1) if shape.is_narrow else sample.label for sample in samples])
         axes.set_ylim(len(samples) - 0.45, -0.55)
-        axes.set_xlim(left=0)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(f"{what}, {unit}")
 
@@ -100,7 +100,7 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
         f"{sample.label}: median {format_duration(found.median / 1e9)}." for sample in samples if (found := Statistics.of(sample.values))
     )
     return Picture(
-        name=name, title=title, alt=f"{title}. {said}", caption="Dots: each repetition; black bar: their median.", draw=draw, rows=len(samples)
+        name=name, title=title, alt=f"{title}. {said}", caption="Dots: each repetition; bar: their median. The axis does not begin at 0.", draw=draw, rows=len(samples)
     )
 
 
@@ -110,6 +110,14 @@ class LossHistory:
 
     label: str
     lost_by_tenth: tuple[int, ...]
+
+    def steps(self) -> tuple[list[float], list[float]]:
+        """Times in s and frames lost per second from then on: no more steps than a picture has room for."""
+        width = -(-len(self.lost_by_tenth) // MOST_STEPS)
+        begins = range(0, len(self.lost_by_tenth), width)
+        parts = [self.lost_by_tenth[begin : begin + width] for begin in begins]
+        rates = [10 * sum(part) / len(part) for part in parts]
+        return [*(begin / 10 for begin in begins), len(self.lost_by_tenth) / 10], [*rates, rates[-1]]
 
 
 def history_picture(name: str, title: str, histories: Sequence[LossHistory], *, falls_at_s: float | None = None) -> Picture:
@@ -122,10 +130,10 @@ def history_picture(name: str, title: str, histories: Sequence[LossHistory], *, 
     def draw(axes: Axes, shape: Shape) -> None:
         for number, history in enumerate(histories):
             look = style(number)
-            times = [tenth / 10 for tenth in range(len(history.lost_by_tenth) + 1)]
+            times, rates = history.steps()
             axes.plot(
-                times, [*history.lost_by_tenth, history.lost_by_tenth[-1]], drawstyle="steps-post", color=look["color"],
-                linestyle=look["linestyle"], linewidth=1.5, label=history.label, zorder=3,
+                times, rates, drawstyle="steps-post", color=look["color"], linestyle=look["linestyle"], linewidth=1.5, label=history.label,
+                zorder=3,
             )  # fmt: skip
         if falls_at_s is not None:
             axes.axvline(falls_at_s, color=LIGHT["ink"], linestyle=(0, (4, 3)), linewidth=1, label="the load falls", zorder=2)
@@ -133,7 +141,7 @@ def history_picture(name: str, title: str, histories: Sequence[LossHistory], *, 
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlabel("time since sending began, s")
-        put_title(axes, "frames lost in each tenth of a second")
+        put_title(axes, "frames lost per second")
         put_legend(axes, shape)
 
     said = " ".join(f"{history.label}: {sum(history.lost_by_tenth):,} frames." for history in histories)

@@ -33,7 +33,7 @@ from evenhand.report.page_tables import (
     throughput_table,
     variation_table,
 )
-from evenhand.report.page_words import Table
+from evenhand.report.page_words import Table, show_time
 from evenhand.series.campaign import CampaignRecord, PointState
 from evenhand.units import format_count
 
@@ -115,6 +115,7 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
         first=[show_picture(picture) for picture in pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1]],
         findings=_findings(record, analysis),
         finding_tables=tables,
+        methods=_methods(analysis),
         sections=_sections(record, pictures),
         suites=shown_suites(record),
         trials_left_out=trials_left_out(record),
@@ -168,8 +169,8 @@ def _summary(record: CampaignRecord) -> str:
     counts = {state: sum(found.state is state for found in record.points) for state in PointState}
     parts = [f"{_number(counts[PointState.MEASURED], 'point')} measured"]
     parts += [f"{counts[PointState.NO_NUMBER]} without a number"] if counts[PointState.NO_NUMBER] else []
-    parts += [_number(count_trials(record), "trial"), f"begun {record.created_at}"]
-    parts += [f"finished {record.finished_at}"] if record.finished_at else []
+    parts += [_number(count_trials(record), "trial"), f"begun {show_time(record.created_at)}"]
+    parts += [f"finished {show_time(record.finished_at)}"] if record.finished_at else []
     return "; ".join(parts) + "."
 
 
@@ -188,19 +189,27 @@ def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any
 
 
 def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, Any]]:
-    said: list[tuple[str, bool]] = []
-    for number, verdict in enumerate(analysis.bias):
-        if number:
-            said += [(f"{verdict.sentence} {verdict.certainty}", False)]
+    """Sentences under the names of what they are about; those that begin a page's list of notes are flagged."""
+    groups: dict[str, list[tuple[str, bool]]] = {}
+    for verdict in analysis.bias[1:]:
+        groups.setdefault("Bias, other settings", []).append((f"{verdict.sentence} {verdict.certainty}", False))
+    for ratio in analysis.ratios:
+        groups.setdefault("What should be about equal", []).append((ratio.sentence, ratio.is_flagged))
     for curve in analysis.curves:
         if curve.shape is not None:
-            said += [(f"{curve.title}: {sentence}", False) for sentence in curve.shape.sentences]
-    said += [(ratio.sentence, ratio.is_flagged) for ratio in analysis.ratios]
-    said += [(sentence, False) for comparison in analysis.published for sentence in comparison.sentences]
-    methods = dict.fromkeys(curve.shape.method for curve in analysis.curves if curve.shape is not None)
-    said += [(method, False) for method in methods]
-    said += [(warning, True) for warning in (*analysis.warnings, *record.notes)]
-    return [{"text": text, "is_flagged": is_flagged} for text, is_flagged in said]
+            said = [(sentence, False) for sentence in curve.shape.sentences]
+            groups.setdefault(curve.title, []).extend(said)
+    for comparison in analysis.published:
+        said = [(sentence, False) for sentence in comparison.sentences]
+        groups.setdefault("Beside the draft's Figure 7", []).extend(said)
+    for warning in (*analysis.warnings, *record.notes):
+        groups.setdefault("Notes", []).append((warning, True))
+    return [{"title": title, "said": [{"text": text, "is_flagged": flag} for text, flag in said]} for title, said in groups.items()]
+
+
+def _methods(analysis: Analysis) -> list[str]:
+    """How rises and falls were told from noise, each way once."""
+    return list(dict.fromkeys(curve.shape.method for curve in analysis.curves if curve.shape is not None))
 
 
 def _sections(record: CampaignRecord, pictures: Pictures) -> list[Section]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.report.page_points import trials_of
-from evenhand.report.page_words import DASH, NONE, Table, flatten, make_table, show_fact
+from evenhand.report.page_words import DASH, NONE, Table, flatten, make_table, show_fact, show_time
 from evenhand.series import StoredSearch
 from evenhand.series.campaign import CampaignRecord, PointRecord, Repetition
 from evenhand.units import format_count
@@ -178,8 +178,8 @@ def repeat_facts(record: CampaignRecord) -> list[tuple[str, str | None]]:
     seeds = sorted({repetition.seed for found in record.points for repetition in found.repetitions})
     own = record.spec.get("seed")
     shown = f"{format_count(len(seeds))} of their own, one for each repetition (under each point)" if len(seeds) > 3 else ", ".join(map(str, seeds))
-    facts: list[tuple[str, str | None]] = [("file", record.path.name), ("begun (UTC)", record.created_at)]
-    facts += [("finished (UTC)", record.finished_at or "not finished")]
+    facts: list[tuple[str, str | None]] = [("file", record.path.name), ("begun", show_time(record.created_at))]
+    facts += [("finished", show_time(record.finished_at) if record.finished_at else "not finished")]
     facts += [] if own is None else [("seed of the campaign", str(own))]
     facts += [("seeds", shown or "none yet")]
     return [*facts, *((f"version of {name.replace('_', ' ')}", str(value)) for name, value in record.versions.items())]

@@ -28,7 +28,9 @@ from evenhand.trial import Verdict
 T = TypeVar("T")
 MOST_CURVES = 4
 """In one picture: as many as there are colours, markers and dashes. What is more goes into the next picture."""
-DELAY_FIGURES = {"typical": "typical", "worst_case": "worst case", "latency": "latency", "pdv": "PDV", "ipdv_median": "median IPDV"}
+DELAY_FIGURES = {
+    "typical": "typical latency", "worst_case": "worst-case latency", "latency": "latency", "pdv": "PDV", "ipdv_median": "median IPDV",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +64,14 @@ def pictures_of(record: CampaignRecord, analysis: Analysis) -> Pictures:
 
 def _named_apart(pictures: Iterable[Picture], taken: set[str]) -> Iterator[Picture]:
     """Suites may have names that differ in other signs than letters and digits only; files and ids of theirs must differ too."""
+    titles: set[str] = set()
     for picture in pictures:
         names = (picture.name if number == 1 else f"{picture.name}-{number}" for number in count(1))
         name = next(name for name in names if name not in taken)
         taken.add(name)
-        yield replace(picture, name=name)
+        title = picture.title if picture.title not in titles else f"{picture.title} (continued)"
+        titles.add(picture.title)
+        yield replace(picture, name=name, title=title)
 
 
 def _throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator[Picture]:
@@ -179,9 +184,8 @@ def _sample_pictures(record: CampaignRecord) -> Iterator[Picture]:
         for name, title in DELAY_FIGURES.items():
             samples = [sample for one in found for sample in _samples(one, name, found)]
             for number, some in enumerate(_parts(samples, most=6), start=1):
-                what = "delay" if name in ("typical", "worst_case", "latency") else title
                 heading = f"{title[0].upper()}{title[1:]} of each repetition: {suite}"
-                yield samples_picture(_name("repetitions", suite, name, number), heading, some, what=what)
+                yield samples_picture(_name("repetitions", suite, name, number), heading, some, what=title)
 
 
 def _samples(found: PointRecord, name: str, among: Sequence[PointRecord]) -> Iterator[Samples]:
@@ -277,8 +281,10 @@ def _theoretical_fps(found: PointRecord) -> float | None:
 
 
 def _parts(items: Sequence[T], most: int = MOST_CURVES) -> Iterator[Sequence[T]]:
-    for begin in range(0, len(items), most):
-        yield items[begin : begin + most]
+    """As few as can be, and about equal: not four curves and one alone."""
+    parts = -(-len(items) // most)
+    for part in range(parts):
+        yield items[part * len(items) // parts : (part + 1) * len(items) // parts]
 
 
 def _name(*parts: str | int) -> str:

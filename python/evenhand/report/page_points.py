@@ -20,6 +20,7 @@ from evenhand.report.page_words import (
     show_protocol,
     show_range,
     show_size,
+    show_time,
     show_value,
     unit_of,
 )
@@ -186,9 +187,9 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
         ended = "cut short" if repetition.finished_at is None else str(repetition.outcome).replace("_", " ")
         rows.append([
             str(repetition.number), show_value(repetition.value, unit), ended + (f": {repetition.reason}" if repetition.reason else ""),
-            " / ".join(map(str, counts)), str(repetition.seed), repetition.testbed, repetition.started_at,
+            " / ".join(map(str, counts)), str(repetition.seed), repetition.testbed, show_time(repetition.started_at),
         ])  # fmt: skip
-    titles = ["#repetition", "#value", "outcome", "#PASS / FAIL / INVALID", "#seed", "testbed", "begun (UTC)"]
+    titles = ["#repetition", "#value", "outcome", "#PASS / FAIL / INVALID", "#seed", "testbed", "begun"]
     return make_table(titles, rows)
 
 

@@ -25,6 +25,8 @@ from evenhand.report.page_words import (
 from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord
 from evenhand.units import format_count, format_duration, format_line_rate, format_ratio
 
+FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
+"""Columns that a table does without where all rows have the same there."""
 LATENCY = {"typical": "worst_case", "latency": ""}
 """Name of the typical latency in documents, by RFC 8219 and by RFC 2544; and that of the worst case, where there is one."""
 
@@ -46,7 +48,7 @@ def throughput_table(record: CampaignRecord) -> Table | None:
             NONE if limit is None or median is None else format_ratio(median / limit), str(len(one.values)),
         ])  # fmt: skip
     titles = ["suite", "frame size", "protocol", "addresses", "#throughput", "#range", "#theoretical limit", "#of the limit", "#repetitions"]
-    return make_table(titles, rows, caption="Medians per direction.") if rows else None
+    return make_table(titles, rows, caption="Medians per direction.", fold=FOLDED) if rows else None
 
 
 def latency_table(record: CampaignRecord) -> Table | None:
@@ -66,7 +68,7 @@ def latency_table(record: CampaignRecord) -> Table | None:
             ])  # fmt: skip
     titles = ["suite", "frame size", "direction", "#rate", "media", "#typical latency", "#worst case latency", "#1st to 99th percentile", "#runs", "#lost"]
     caption = "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles are those of the typical latency over the runs."
-    return make_table(titles, rows, caption=caption) if rows else None
+    return make_table(titles, rows, caption=caption, fold=FOLDED) if rows else None
 
 
 def variation_table(record: CampaignRecord) -> Table | None:
@@ -84,7 +86,7 @@ def variation_table(record: CampaignRecord) -> Table | None:
                         _milliseconds(figures[name]["percentile_99_ns"]), str(figures[name]["count"]), format_count(figures.get("lost_frames") or 0),
                     ])  # fmt: skip
     titles = ["suite", "frame size", "direction", "#rate", "media", "figure", "#median, ms", "#1st percentile, ms", "#99th percentile, ms", "#runs", "#lost"]
-    return make_table(titles, rows, caption="Over the runs (RFC 8219, 7.3).") if rows else None
+    return make_table(titles, rows, caption="Over the runs (RFC 8219, 7.3).", fold=FOLDED) if rows else None
 
 
 def burst_table(record: CampaignRecord) -> Table | None:
@@ -104,7 +106,7 @@ def burst_table(record: CampaignRecord) -> Table | None:
         "suite", "frame size", "#average burst, frames", "#minimum to maximum", "#standard deviation", "#corrected buffer time",
         "#implied buffer time", "#N", "#step, frames", "#longest burst tried",
     ]  # fmt: skip
-    return make_table(titles, rows, caption="Back-to-back frames (RFC 9004).") if rows else None
+    return make_table(titles, rows, caption="Back-to-back frames (RFC 9004).", fold=FOLDED) if rows else None
 
 
 def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table | None:
@@ -117,7 +119,7 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
         for one in record.points
         if one.point.procedure in procedures and one.values
     ]  # fmt: skip
-    return make_table(["suite", "figure", "frame size", "addresses", "#median", "#range", "#repetitions"], rows) if rows else None
+    return make_table(["suite", "figure", "frame size", "addresses", "#median", "#range", "#repetitions"], rows, fold=FOLDED) if rows else None
 
 
 def ratios_table(analysis: Analysis) -> Table | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,10 +44,19 @@ class Table:
     caption: str = ""
 
 
-def make_table(titles: Sequence[str], rows: Iterable[Sequence[str | Cell]], *, caption: str = "") -> Table:
-    """A title that begins with `#` is that of a column of numbers."""
-    columns = tuple(Column(title.removeprefix("#"), title.startswith("#")) for title in titles)
-    return Table(columns, [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows], caption)
+def make_table(titles: Sequence[str], rows: Iterable[Sequence[str | Cell]], *, caption: str = "", fold: Sequence[str] = ()) -> Table:
+    """A title that begins with `#` is that of a column of numbers.
+
+    Args:
+        fold: Columns that leave the table for its caption where all rows have the same in them.
+    """
+    columns = [Column(title.removeprefix("#"), title.startswith("#")) for title in titles]
+    cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
+    same = [n for n, column in enumerate(columns) if column.title in fold and cells and len({row[n].text for row in cells}) == 1]
+    said = "; ".join(f"{columns[n].title} {cells[0][n].text}" for n in same)
+    kept = [n for n in range(len(columns)) if n not in same]
+    caption = " ".join(part for part in (caption, f"All rows: {said}." if said else "") if part)
+    return Table(tuple(columns[n] for n in kept), [[row[n] for n in kept] for row in cells], caption)
 
 
 def show_value(value: float | None, unit: str) -> str:
@@ -64,6 +74,12 @@ def show_value(value: float | None, unit: str) -> str:
             return format_duration(value)
         case _:
             return f"{format_count(round(value, 1))} {unit}"
+
+
+def show_time(text: str) -> str:
+    """`2026-03-02 08:00:00 UTC`; what is no time in UTC stays as it is."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", text)
+    return f"{found[1]} {found[2]} UTC" if found else text
 
 
 def show_ns(value: float | None) -> str:
