@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evenhand.analysis.device import ip_version, is_direct
+from evenhand.analysis.device import ip_version, is_direct, plan_of, sent_plan
 from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint, MedianRatio
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import SAME_WITHIN, median_ratio
 from evenhand.analysis.words import show_percent, show_probability, show_value
-from evenhand.plan import UdpRange
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import CampaignRecord, Point
+from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.units import format_count
 
 DIRECTIONS_OF_TEST = 2
 """One pair may show less, or more."""
-PORTS = ("source_ports", "destination_ports")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +49,7 @@ class _Finding:
 
 def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[BiasVerdict, ...]:
     """A verdict for each setting of the DUT, IP version, frame size and choice of directions that has one pair and many addresses."""
-    by_key = {point.point.key: point.point for point in record.points}
+    by_key = {point.point.key: point for point in record.points}
     groups: dict[tuple[object, ...], list[Curve]] = {}
     for curve in curves:
         key = curve.key
@@ -61,7 +59,7 @@ def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[Bias
     return tuple(verdict for verdict in found if verdict is not None)
 
 
-def _verdict(curves: Sequence[Curve], by_key: dict[str, Point]) -> BiasVerdict | None:
+def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVerdict | None:
     manies = [many for curve in curves if (many := _many_of(curve)) is not None]
     if not manies:
         return None
@@ -98,15 +96,13 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, Point]) -> BiasVerdict |
     )
 
 
-def ports_vary(point: Point) -> bool:
-    """Whether the frames of one address pair differ in a UDP port; they do unless both are fixed (SEED-46)."""
-
-    def is_fixed(option: object) -> bool:
-        if isinstance(option, UdpRange):
-            return option.first == option.last or option.mode == "fixed"
-        return option is not None and (str(option) == "fixed" or str(option).isdecimal())
-
-    return not all(is_fixed(point.plan_options.get(name)) for name in PORTS)
+def ports_vary(record: PointRecord) -> bool:
+    """Whether the frames of one address pair differ in a UDP port: as they were sent, else as the campaign says (SEED-46)."""
+    sent = sent_plan(record)
+    if sent is not None:
+        return any(ports["mode"] != "fixed" and ports["first"] != ports["last"] for ports in sent["udp_ports"].values())
+    plan = plan_of(record.point)
+    return plan is None or any(ports.first != ports.last for ports in (plan.source_ports, plan.destination_ports))
 
 
 def _many_of(curve: Curve) -> _Many | None:

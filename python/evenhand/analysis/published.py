@@ -6,7 +6,7 @@ A difference is explained by what is known, never tuned away: the published rout
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -19,10 +19,10 @@ from evenhand.series.campaign import CampaignRecord
 from evenhand.units import format_count
 
 FIGURE_7 = (
-    PublishedRow(case=1, dut="Debian 11.7, IPv4, 16 cores", ip_version=4, elements=16, rise_end=16, falls_above=4096),
-    PublishedRow(case=2, dut="Debian 11.7, IPv6, 16 cores", ip_version=6, elements=16, rise_end=4, falls_above=4096),
-    PublishedRow(case=3, dut="OpenBSD 7.3, IPv4, 16 cores", ip_version=4, elements=16, rise_end=8, falls_above=None),
-    PublishedRow(case=4, dut="Ubuntu 22.04 LTS, IPv4, 36 cores", ip_version=4, elements=36, rise_end=64, falls_above=2048),
+    PublishedRow(name="Case 1 of Figure 7", dut="Debian 11.7, IPv4, 16 cores", ip_version=4, rise_end=16, falls_above=4096),
+    PublishedRow(name="Case 2 of Figure 7", dut="Debian 11.7, IPv6, 16 cores", ip_version=6, rise_end=4, falls_above=4096),
+    PublishedRow(name="Case 3 of Figure 7", dut="OpenBSD 7.3, IPv4, 16 cores", ip_version=4, rise_end=8, falls_above=None),
+    PublishedRow(name="Case 4 of Figure 7", dut="Ubuntu 22.04 LTS, IPv4, 36 cores", ip_version=4, rise_end=64, falls_above=2048),
 )
 """With hosts on the link and a hash of addresses only."""
 
@@ -30,7 +30,7 @@ FIGURE_7 = (
 def published_comparisons(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[PublishedComparison, ...]:
     """One for each series of throughput over addresses on the link that has three points or more."""
     return tuple(
-        _comparison(curve, curve.shape, _case_of(record))
+        _comparison(curve, curve.shape, _rows_for(record, curve))
         for curve in curves
         if curve.shape is not None and curve.key.procedure == "throughput" and curve.key.hash_type != "type2"
         and is_direct(curve.key.plan) and ip_version(curve.key.plan) is not None and len(curve.measured) >= 3
@@ -53,9 +53,8 @@ def show_span(rise_end: int | None, falls_above: int | None) -> str:
     return f"{rise}, {'does not fall' if falls_above is None else f'falls above {_square(falls_above)}'}"
 
 
-def _comparison(curve: Curve, shape: Shape, case: int | None) -> PublishedComparison:
+def _comparison(curve: Curve, shape: Shape, rows: tuple[PublishedRow, ...]) -> PublishedComparison:
     expected = predicted_shape(curve)
-    rows = tuple(row for row in FIGURE_7 if row.ip_version == ip_version(curve.key.plan) and case in (None, row.case))
     sentences = [f"Found: {show_span(shape.rise_end, shape.falls_above)}."]
     if expected is None:
         sentences.append("Nothing is known of the DUT's elements and hash, so nothing is predicted: a black box.")
@@ -90,7 +89,7 @@ def _against_prediction(curve: Curve, shape: Shape, expected: Shape) -> list[str
 
 
 def _against_row(curve: Curve, shape: Shape, expected: Shape | None, row: PublishedRow) -> list[str]:
-    published = f"Case {row.case} of Figure 7 ({row.dut}): {show_span(row.rise_end, row.falls_above)}"
+    published = f"{row.name} ({row.dut}): {show_span(row.rise_end, row.falls_above)}"
     if (shape.rise_end, shape.falls_above) == (row.rise_end, row.falls_above):
         return [f"{published}; the same as here."]
     return [f"{published}.", *_rise_difference(curve, shape, expected, row), *_fall_difference(curve, shape, expected, row)]
@@ -121,10 +120,19 @@ def _fall_difference(curve: Curve, shape: Shape, expected: Shape | None, row: Pu
     return ["Where a neighbour table begins to cost depends on the caches of a DUT, and how it stores its neighbours."]
 
 
-def _case_of(record: CampaignRecord) -> int | None:
-    """The case that the campaign file names, if it does."""
-    case = record.spec.get("case")
-    return case if isinstance(case, int) else None
+def _rows_for(record: CampaignRecord, curve: Curve) -> tuple[PublishedRow, ...]:
+    """What the campaign says was published of it, if it does; else the rows of Figure 7 with its IP version."""
+    version = ip_version(curve.key.plan)
+    published = record.spec.get("published")
+    rise_end = published.get("rises-up-to") if isinstance(published, Mapping) else None
+    if not isinstance(published, Mapping) or not isinstance(rise_end, int):
+        return tuple(row for row in FIGURE_7 if row.ip_version == version)
+    falls_above = published.get("falls-above")
+    same = tuple(row for row in FIGURE_7 if (row.ip_version, row.rise_end, row.falls_above) == (version, rise_end, falls_above))
+    own = PublishedRow(
+        name=str(published.get("source")), dut="as published", ip_version=version or 0, rise_end=rise_end, falls_above=falls_above
+    )
+    return same or (own,)
 
 
 def _point_at(curve: Curve, addresses: int) -> CurvePoint | None:
