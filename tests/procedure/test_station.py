@@ -15,6 +15,7 @@ FORBIDDEN = {
     "search": {"testbed", "procedure", "series", "report", "cli"},
     "procedure": {"series", "report", "progress", "cli"},
     "series": {"procedure", "report", "progress", "cli"},
+    "analysis": {"testbed", "trial", "search", "reference", "lab", "campaign", "report", "progress", "cli"},
     "report": {"progress", "cli"},
 }
 
@@ -37,3 +38,11 @@ def test_a_station_imports_none_that_comes_after_it(station: str) -> None:
     files = sorted((PACKAGE / station).glob("*.py"))
     assert files
     assert {file.name: found for file in files if (found := imported(file) & FORBIDDEN[station])} == {}
+
+
+def test_the_analysis_takes_nothing_of_procedures_but_their_statistics() -> None:
+    """It reads records: what measures must be out of its reach (SEED-07)."""
+    for file in (PACKAGE / "analysis").glob("*.py"):
+        tree = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        modules = {node.module or "" for node in tree if isinstance(node, ast.ImportFrom)}
+        assert {module for module in modules if module.startswith("evenhand.procedure")} <= {"evenhand.procedure.statistics"}

@@ -50,7 +50,7 @@ def _curve(key: CurveKey, records: Sequence[PointRecord], device: KnownDevice | 
         figure=figure,
         points=points,
         shape=find_shape(points, figure) if figure.is_higher_better else None,
-        predicted_plateau=None if predictable is None else predictable.plateau_fps(records[-1].point),
+        predicted_plateau=None if predictable is None else predictable.plateau_fps(records[-1]),
         degradations=degradations_of(points, is_higher_better=figure.is_higher_better),
     )
 
@@ -66,7 +66,7 @@ def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
         asked=point.repetitions,
         values=record.values,
         statistics=Statistics.of(record.values),
-        predicted=None if device is None else device.throughput_fps(point),
+        predicted=None if device is None else device.throughput_fps(record),
     )
 
 

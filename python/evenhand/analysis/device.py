@@ -8,12 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.errors import RequestError
-from evenhand.plan import TOPOLOGIES, AddressPlan, make_plan
+from evenhand.plan import (
+    CLASSIC_DESTINATION_PORT,
+    CLASSIC_SOURCE_PORT,
+    RFC4814_DESTINATION_PORTS,
+    RFC4814_SOURCE_PORTS,
+    TOPOLOGIES,
+    AddressPlan,
+    UdpRange,
+    make_plan,
+)
 from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
 from evenhand.series.campaign import CampaignRecord, Point, PointRecord
 
-MODES = ("host_mode", "network_mode")
-SWITCHES = ("fixed_source", "fixed_source_network", "common_network")
+PORTS = (
+    ("source_ports", RFC4814_SOURCE_PORTS, CLASSIC_SOURCE_PORT),
+    ("destination_ports", RFC4814_DESTINATION_PORTS, CLASSIC_DESTINATION_PORT),
+)
+"""Keyword of a plan, its default, and what `fixed` means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,40 +35,61 @@ class KnownDevice:
     model: DeviceModel
     neighbor_cost: NeighborCost | None
 
-    def throughput_fps(self, point: Point) -> float | None:
+    def throughput_fps(self, record: PointRecord) -> float | None:
         """Per direction, in the long run: the busiest element decides, and the table makes all dearer alike. None: not of this point."""
-        prediction = self._predict(point)
+        prediction = self._predict(record)
         if prediction is None or prediction.throughput_fps is None:
             return None
-        return prediction.throughput_fps / self.cost_factor(prediction.plan, point)
+        return prediction.throughput_fps / self.cost_factor(prediction.plan, record.point)
 
-    def plateau_fps(self, point: Point) -> float | None:
+    def plateau_fps(self, record: PointRecord) -> float | None:
         """With an even load and a table that costs nothing."""
-        prediction = self._predict(point)
+        prediction = self._predict(record)
         return None if prediction is None else prediction.plateau_fps
 
     def cost_factor(self, plan: AddressPlan, point: Point) -> float:
         """By which its neighbours make a frame dearer, once the device knows them all."""
         return 1.0 if self.neighbor_cost is None else self.neighbor_cost.factor(neighbor_entries(plan, point.directions))
 
-    def _predict(self, point: Point) -> Prediction | None:
-        plan = plan_of(point)
+    def _predict(self, record: PointRecord) -> Prediction | None:
+        plan = plan_of(record.point)
+        sent = sent_plan(record)
+        if plan is None or (sent is not None and sent != plan.to_contract()):
+            return None  # the run of a verb does not tell all options of its plan
         try:
-            return None if plan is None else predict(plan, self.model, point.directions)
+            return predict(plan, self.model, record.point.directions)
         except RequestError:
             return None  # fields that count together
 
 
+def sent_plan(record: PointRecord) -> Mapping[str, Any] | None:
+    """The plan as the engine got it; None if nothing was measured yet."""
+    return next((search.plan for repetition in record.repetitions for search in repetition.searches if search.plan), None)
+
+
 def plan_of(point: Point) -> AddressPlan | None:
-    """None if it is a mix, counts in steps, or has ports that are not as a prediction knows them."""
-    known = {*MODES, *SWITCHES}
-    if not is_known_plan(point.plan) or any(value is not None for key, value in point.plan_options.items() if key not in known):
+    """None if it is a mix, or its options are not such as a plan takes."""
+    if not is_known_plan(point.plan):
         return None
     options = {key: value for key, value in point.plan_options.items() if value is not None}
+    for key, default, classic in PORTS:
+        options[key] = _read_ports(options.get(key), default, classic)
     try:
         return make_plan(point.plan, point.hosts, networks=point.networks, **options)
-    except RequestError:
+    except (RequestError, TypeError):
         return None
+
+
+def _read_ports(text: object, default: UdpRange, classic: UdpRange) -> object:
+    """As a campaign file has them: `1024-65535`, `7`, `fixed`."""
+    if text is None:
+        return default
+    if text == "fixed":
+        return classic
+    first, _, last = str(text).partition("-")
+    if not first.isdecimal() or not (last or first).isdecimal():
+        return text
+    return UdpRange(first=int(first), last=int(last or first), mode="pseudorandom" if last else "fixed")
 
 
 def is_known_plan(name: str) -> bool:

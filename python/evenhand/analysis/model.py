@@ -306,20 +306,19 @@ class BiasVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRow:
-    """A row of the draft's Figure 7."""
+    """What was published of a series."""
 
-    case: int
+    name: str
+    """`Case 1 of Figure 7`."""
     dut: str
     """System, IP version, cores."""
     ip_version: int
-    elements: int
     rise_end: int
     falls_above: int | None
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "case": self.case, "dut": self.dut, "ip_version": self.ip_version, "elements": self.elements, "rise_end": self.rise_end,
-            "falls_above": self.falls_above,
+            "name": self.name, "dut": self.dut, "ip_version": self.ip_version, "rise_end": self.rise_end, "falls_above": self.falls_above,
         }  # fmt: skip
 
 
@@ -335,7 +334,7 @@ class PublishedComparison:
     predicted_rise_end: int | None
     predicted_falls_above: int | None
     rows: tuple[PublishedRow, ...]
-    """Those of the same IP version; if the campaign names its case, that alone."""
+    """Of Figure 7 those of the same IP version; if the campaign says what was published of it, that alone."""
     sentences: tuple[str, ...]
     """Where they differ, and why."""
 

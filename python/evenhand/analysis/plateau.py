@@ -123,7 +123,7 @@ def _compare(measured: Sequence[CurvePoint], first: int, last: int, *, relevant:
 def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: bool) -> str:
     test = (
         f"A point is lower than the plateau if its median is at least {show_percent(relevant)} lower, and an exact one-sided Mann-Whitney"
-        f" test of its repetitions against those of the plateau says so at the level {level:g} / {comparisons} (Bonferroni, for every comparison"
+        f" test of its repetitions against those of the plateau says so at the level {level:g} / {comparisons} (Bonferroni: each comparison"
         " that the choice of the plateau could have led to)."
     )
     if is_noise_known:
