@@ -29,7 +29,6 @@ from evenhand.report.page_tables import (
     figures_table,
     latency_table,
     published_table,
-    ratios_table,
     throughput_table,
     variation_table,
 )
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
 
 REFRESH_S = 10
 """After so long a browser asks again for the page of a campaign that goes on."""
+MOST_SENTENCES = 6
+"""Of a group of findings that is not folded."""
 MARK = b"Evenhand"
 """In the first octets of every file that this module writes: such a file may be replaced, any other may not."""
 
@@ -105,7 +106,7 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
     """The whole page as text. Everything that comes from the record is escaped: files come from others."""
     pictures = pictures_of(record, analysis)
     host, mitigations = host_facts(record)
-    tables = [table for table in (ratios_table(analysis), published_table(analysis)) if table is not None]
+    published = published_table(analysis)
     return render(
         "campaign.html.j2",
         name=record.name,
@@ -114,7 +115,7 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
         progress=_progress(record, refresh_s),
         first=[show_picture(picture) for picture in pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1]],
         findings=_findings(record, analysis),
-        finding_tables=tables,
+        finding_tables=[] if published is None else [published],
         methods=_methods(analysis),
         sections=_sections(record, pictures),
         suites=shown_suites(record),
@@ -204,7 +205,10 @@ def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, A
         groups.setdefault("Beside the draft's Figure 7", []).extend(said)
     for warning in (*analysis.warnings, *record.notes):
         groups.setdefault("Notes", []).append((warning, True))
-    return [{"title": title, "said": [{"text": text, "is_flagged": flag} for text, flag in said]} for title, said in groups.items()]
+    return [
+        {"title": title, "said": [{"text": text, "is_flagged": flag} for text, flag in said], "is_folded": len(said) > MOST_SENTENCES}
+        for title, said in groups.items()
+    ]
 
 
 def _methods(analysis: Analysis) -> list[str]:

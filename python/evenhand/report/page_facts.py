@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ DUT_FACTS = {
 }  # fmt: skip
 """What the draft's Figure 6 and its text say of a DUT (SEED-84), with its firewall and limits (SEED-81) and its hash (SEED-49)."""
 KINDS = {"reference": "the reference router, on this host", "linux": "the kernel's router in a namespace, on this host"}
+HOST_FACTS = {
+    "cpu model": "CPU", "cpus": "CPUs", "is virtual machine": "virtual machine", "smt": "hyper-threading", "memory mb": "memory, MB",
+    "hugepages": "huge pages",
+}  # fmt: skip
 FULL_LENGTH_FINDING = "R2544-20"
 
 
@@ -81,7 +86,8 @@ def host_facts(record: CampaignRecord) -> tuple[list[tuple[str, str | None]], li
     """Of the tester's machine, as it was read; and the mitigations of its CPU."""
     host = dict(record.host)
     mitigations = host.pop("mitigations", None) or {}
-    return flatten(host), flatten(mitigations) if isinstance(mitigations, Mapping) else []
+    facts = [(HOST_FACTS.get(name, name), value) for name, value in flatten(host)]
+    return facts, flatten(mitigations) if isinstance(mitigations, Mapping) else []
 
 
 def traffic_table(record: CampaignRecord) -> Table:
@@ -151,10 +157,17 @@ def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
                     continue
                 found.setdefault((requirement, text), {})[one.point.suite] = None
     everywhere = len({one.point.suite for one in record.points if one.repetitions})
-    return [
-        ShownDeviation(requirement=requirement, text=text, where="" if len(suites) == everywhere else ", ".join(suites))
-        for (requirement, text), suites in sorted(found.items())
-    ]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for requirement, text in sorted(found):
+        # Those that differ in their numbers alone, such as hosts of each point of a series, are told once.
+        alike.setdefault((requirement, re.sub(r"\d[\d,.]*", "#", text)), []).append(text)
+    shown = []
+    for (requirement, _), texts in alike.items():
+        suites = list(dict.fromkeys(suite for text in texts for suite in found[requirement, text]))
+        more = f" ({len(texts)} such, with other numbers)" if len(texts) > 1 else ""
+        where = "" if len(suites) == everywhere else ", ".join(suites)
+        shown.append(ShownDeviation(requirement=requirement, text=f"{max(texts, key=len)}{more}", where=where))
+    return shown
 
 
 def _deviations(repetition: Repetition) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,6 @@ from evenhand.analysis import Analysis
 from evenhand.report.page_words import (
     DASH,
     NONE,
-    Cell,
     Table,
     make_table,
     median_of,
@@ -122,17 +121,6 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
     return make_table(["suite", "figure", "frame size", "addresses", "#median", "#range", "#repetitions"], rows, fold=FOLDED) if rows else None
 
 
-def ratios_table(analysis: Analysis) -> Table | None:
-    """What should be about equal (SEED-70), flagged if it is more than 5 % off."""
-    rows = []
-    for ratio in analysis.ratios:
-        found, interval = ratio.ratio.ratio, ratio.ratio.interval
-        spread = NONE if interval is None else f"{interval.low:.3f} {DASH} {interval.high:.3f} ({100 * interval.level:.0f} %)"
-        verdict = Cell("more than 5 % apart", "flag") if ratio.is_flagged else Cell("about equal" if found is not None else NONE)
-        rows.append([ratio.name, ratio.above, ratio.below, NONE if found is None else f"{found:.3f}", spread, verdict])
-    return make_table(["ratio", "of", "to", "#medians", "#interval", "finding"], rows, caption="Ratios of medians.") if rows else None
-
-
 def published_table(analysis: Analysis) -> Table | None:
     """Beside the draft's Figure 7 (SEED-66)."""
     rows = []
@@ -143,8 +131,8 @@ def published_table(analysis: Analysis) -> Table | None:
         ])  # fmt: skip
         if comparison.is_predicted:
             rows.append(["", "predicted from the DUT's configuration", *predicted])
-        rows += [["", f"published, case {row.case}: {row.dut}", _up_to(row.rise_end), _above(row.falls_above)] for row in comparison.rows]
-    return make_table(["series", "", "rises up to", "falls above"], rows, caption="Beside Figure 7 of the draft.") if rows else None
+        rows += [["", f"published: {row.name}, {row.dut}", _up_to(row.rise_end), _above(row.falls_above)] for row in comparison.rows]
+    return make_table(["series", "whose", "rises up to", "falls above"], rows, caption="Beside Figure 7 of the draft.") if rows else None
 
 
 def media(one: PointRecord) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from evenhand.plan import describe_size, parse_imix
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import FIGURES, Point, PointRecord
-from evenhand.units import format_count, format_duration, format_rate, format_ratio
+from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 
 NONE = "-"
 DASH = "\N{EN DASH}"
@@ -138,7 +138,8 @@ def flatten(document: Mapping[str, Any], *, prefix: str = "") -> list[tuple[str,
         if isinstance(value, Mapping):
             found += flatten(value, prefix=f"{name}: ")
         else:
-            found.append((name, show_fact(value)))
+            is_rate = name.endswith("line rate") and isinstance(value, int | float)
+            found.append((name, format_line_rate(value) if is_rate else show_fact(value)))
     return found
 
 
