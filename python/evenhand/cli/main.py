@@ -26,6 +26,7 @@ from evenhand.cli import (
     predict,
     prove,
     recovery,
+    report,
     router,
     throughput,
     trial,
@@ -60,6 +61,7 @@ app.command("pdv", epilog=delay.PDV_EXAMPLE)(delay.pdv)
 app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
 app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
 app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
+app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 

@@ -8,10 +8,11 @@ Lines differ in colour, lightness, dash and marker: none of them is told apart b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -132,6 +133,35 @@ def put_legend(axes: Axes, shape: Shape) -> None:
         loc="outside lower left", ncols=1 if shape.is_narrow else 2, frameon=False, fontsize=9, labelcolor=LIGHT["ink"],
         handlelength=2.6, borderaxespad=0.2,
     )  # fmt: skip
+
+
+def put_ticks_of_counts(axes: Axes, shape: Shape, counts: Sequence[float]) -> None:
+    """Powers of two, far enough from each other for the labels; the largest IPv4 plans end just below 64k, which stands for them."""
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    last = max(counts, default=1)
+    powers = [2**exponent for exponent in range(33) if 2**exponent <= last + 3]
+    steps = max(1, -(-len(powers) // (6 if shape.is_narrow else 17)))
+    axes.set_xticks(powers[::-1][::steps][::-1])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(round(value))))
+    axes.set_xlim(0.75, max(last, 2) * 1.35)
+
+
+def short_count(number: int) -> str:
+    """4096 -> 4k."""
+    return f"{number // 1024}k" if number >= 1024 and number % 1024 == 0 else str(number)
+
+
+def save_picture(picture: Picture, path: Path) -> None:
+    """One file, by its ending: .svg, .png or .pdf. OSError if it cannot be written."""
+    match path.suffix.lower():
+        case ".svg":
+            path.write_bytes(draw_svg_file(picture))
+        case ".png":
+            path.write_bytes(draw_png_file(picture))
+        case _:
+            _draw(picture, WIDE).savefig(path, facecolor=LIGHT["paper"])
 
 
 def _draw(picture: Picture, shape: Shape) -> Figure:

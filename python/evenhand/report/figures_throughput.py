@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenhand.procedure.statistics import Statistics
-from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_title, style
+from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_ticks_of_counts, put_title, style
 from evenhand.units import format_count, format_rate
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def addresses_picture(name: str, title: str, curves: Sequence[DrawnCurve], *, th
         for number, curve in enumerate(curves):
             _draw_curve(axes, curve, number, factor, labelled=len(curves) > 1)
         _finish_rates(axes, curves, unit, factor)
-        _ticks_of_counts(axes, shape, [point.x for curve in curves for point in curve.points])
+        put_ticks_of_counts(axes, shape, [point.x for curve in curves for point in curve.points])
         axes.set_xlabel("addresses on each side")
         put_legend(axes, shape)
 
@@ -215,24 +215,6 @@ def _finish_rates(axes: Axes, curves: Sequence[DrawnCurve], unit: str, factor: f
 def _unit(curves: Sequence[DrawnCurve], extra: Sequence[float] = ()) -> tuple[str, float]:
     highest = max([*(value for curve in curves for point in curve.points for value in point.values), *extra], default=0.0)
     return next(((unit, factor) for unit, factor in UNITS if highest >= factor), UNITS[-1])
-
-
-def _ticks_of_counts(axes: Axes, shape: Shape, counts: Sequence[float]) -> None:
-    """Powers of two, far enough from each other for the labels; the largest IPv4 plans end just below 64k, which stands for them."""
-    from matplotlib.ticker import FuncFormatter, NullLocator
-
-    last = max(counts, default=1)
-    powers = [2**exponent for exponent in range(33) if 2**exponent <= last + 3]
-    steps = max(1, -(-len(powers) // (6 if shape.is_narrow else 17)))
-    axes.set_xticks(powers[::-1][::steps][::-1])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(round(value))))
-    axes.set_xlim(0.75, max(last, 2) * 1.35)
-
-
-def short_count(number: int) -> str:
-    """4096 -> 4k."""
-    return f"{number // 1024}k" if number >= 1024 and number % 1024 == 0 else str(number)
 
 
 def _spaced(values: Sequence[float], least: float) -> list[float]:
