@@ -9,10 +9,8 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import out
-from evenhand.lazy import lazy
+from evenhand.report.page import write_page, write_pictures
 from evenhand.series import SUFFIX, read_record
-
-page = lazy("evenhand.report.page")
 
 EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
 
@@ -30,9 +28,9 @@ def report(
     record = read_record(file)
     target = html or file.with_suffix(".html")
     # Whoever asks for a page of a campaign that goes on has it as it is now; the campaign's own page is the one that goes along.
-    page.write_page(record, target, refresh_s=None)
+    write_page(record, target, refresh_s=None)
     console = out()
     console.print(f"The page: {target}", markup=False, soft_wrap=True)
     if pictures is not None:
-        written = page.write_pictures(record, pictures)
+        written = write_pictures(record, pictures)
         console.print(f"{len(written)} pictures in {pictures}" if written else "There is nothing to draw yet.", markup=False, soft_wrap=True)

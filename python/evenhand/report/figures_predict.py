@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A series as a picture: share of the plateau over the number of hosts."""
+"""Station 10: a predicted series as a picture: share of the plateau over the number of hosts."""
 
 from __future__ import annotations
 
