@@ -15,8 +15,8 @@ from evenhand.procedure.delay import DelayResult, _Repeat
 from evenhand.procedure.loss import FrameLoss, _Series
 from evenhand.procedure.record import nowhere
 from evenhand.search import SearchTrial, ThroughputGoal, find_throughput
-from evenhand.series.campaign import CampaignRecord, HashType, HookRun, Point, PointRecord, PointState, ProcedureName, Repetition
 from evenhand.series import StoredSearch, StoredTrial
+from evenhand.series.campaign import CampaignRecord, HashType, HookRun, Point, PointRecord, PointState, ProcedureName, Repetition
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.procedure import test_back_to_back as bursts
 from tests.procedure import test_recovery as recoveries
@@ -71,7 +71,8 @@ def throughput_record(point: Point, limit_fps: float | None, *, chance: random.R
     has_number = all(repetition.value is not None for repetition in done)
     return PointRecord(
         point=point, state=PointState.MEASURED if has_number else PointState.NO_NUMBER,
-        reason=None if has_number else "tester_limit: the tester did not offer the load that it intended", hooks=(), repetitions=tuple(done),
+        reason=None if has_number else "tester_limit: the tester did not offer the load that it intended", hooks=(),
+        repetitions=tuple(done),
     )  # fmt: skip
 
 
@@ -123,7 +124,13 @@ def profile_of(plan: AddressPlan, size: int) -> Profile:
 
 
 def repetition_of(
-    point: Point, number: int, document: Mapping[str, Any], trials: Sequence[SearchTrial | TrialResult], *, value: float | None, chance: random.Random
+    point: Point,
+    number: int,
+    document: Mapping[str, Any],
+    trials: Sequence[SearchTrial | TrialResult],
+    *,
+    value: float | None,
+    chance: random.Random,
 ) -> Repetition:
     """As it stands in the file: the procedure's document without its trials, and the trials of a search of their own."""
     plan = make_plan(point.plan, point.hosts)
@@ -172,7 +179,9 @@ def _lively(direction: Mapping[str, Any], raw: Mapping[str, Any], chance: random
     }  # fmt: skip
 
 
-def point_of(suite: str, number: int, plan: str, hosts: int, procedure: ProcedureName = "throughput", size: int = 64, **changes: Any) -> Point:
+def point_of(
+    suite: str, number: int, plan: str, hosts: int, procedure: ProcedureName = "throughput", size: int = 64, **changes: Any
+) -> Point:
     given = {"hash_type": "type1", "repetitions": 10, **changes}
     hash_type: HashType | None = given.pop("hash_type")
     return Point(
@@ -196,7 +205,7 @@ def record_of(points: Iterable[PointRecord], **changes: Any) -> CampaignRecord:
 
 @lru_cache(maxsize=4)
 def appendix_a(version: int = 4, repetitions: int = 10) -> CampaignRecord:
-    """17 points of the direct form, one behind gateways, one pair with ports and type 2; then sizes, loss, latency, PDV, bursts, recovery."""
+    """17 points of the direct form, one behind gateways, one pair with ports and type 2; then sizes, loss, delays, bursts, recovery."""
     chance = random.Random(version)
     direct, gateway, most = ("direct-v4-net16", "gateway-v4", 65533) if version == 4 else ("direct-v6", "gateway-v6", 65536)
     records = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages in a real browser: Chromium without a window, spoken to over a pipe (the DevTools protocol); no port is opened, nothing is fetched."""
+"""Pages in a real browser: Chromium without a window, spoken to over a pipe (DevTools protocol). No port is opened."""
 
 from __future__ import annotations
 
@@ -60,7 +60,11 @@ class Browser:
     def complaints(self) -> list[str]:
         """What the console and the log of the page say."""
         self.ask("1")  # whatever came before its answer has come
-        return [json.dumps(event) for event in self.events if event["method"] in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")]
+        return [
+            json.dumps(event)
+            for event in self.events
+            if event["method"] in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
+        ]
 
     @property
     def requests(self) -> list[str]:
@@ -125,7 +129,12 @@ def browser() -> Iterator[Browser]:
             "--disable-background-networking", "--disable-component-update", "--hide-scrollbars", f"--user-data-dir={profile}",
         ]  # fmt: skip
         process = subprocess.Popen(
-            arguments, preexec_fn=join_pipes, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            arguments,
+            preexec_fn=join_pipes,
+            close_fds=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         os.close(its_input)
         os.close(its_output)

@@ -41,7 +41,6 @@ from evenhand.predict import (
 from evenhand.predict import (
     predict as predict_loads,
 )
-from evenhand.report.figures_predict import check_picture_name, draw_series
 from evenhand.predict.text import (
     closing_sentence,
     describe_model,
@@ -49,6 +48,7 @@ from evenhand.predict.text import (
     series_table,
     summary_table,
 )
+from evenhand.report.figures_predict import check_picture_name, draw_series
 from evenhand.units import parse_rate
 
 EXAMPLE = "Example: evenhand predict gateway-v4 --hosts 16 --queues 16 --hash type1"

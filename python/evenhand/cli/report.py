@@ -18,7 +18,8 @@ EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
 def report(
     file: Annotated[Path, typer.Argument(metavar="FILE", help=f"A campaign's file, or the run of any verb (*{SUFFIX}).")],
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="The page. Default: beside the file, with its name. An older page is replaced.")
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="The page. Default: beside the file, with its name. An older page is replaced."),
     ] = None,
     pictures: Annotated[
         Path | None, typer.Option("--pictures", metavar="FOLDER", help="Write each picture as an SVG and a PNG file as well.")
@@ -33,4 +34,6 @@ def report(
     console.print(f"The page: {target}", markup=False, soft_wrap=True)
     if pictures is not None:
         written = write_pictures(record, pictures)
-        console.print(f"{len(written)} pictures in {pictures}" if written else "There is nothing to draw yet.", markup=False, soft_wrap=True)
+        console.print(
+            f"{len(written)} pictures in {pictures}" if written else "There is nothing to draw yet.", markup=False, soft_wrap=True
+        )

@@ -90,9 +90,7 @@ def draw_svg_file(picture: Picture, *, follows_theme: bool = False) -> bytes:
     text = _svg(picture, WIDE, in_page=follows_theme, prefix=picture.name)
     inserted = f"<!-- Evenhand: {picture.name} -->"
     if follows_theme:
-        light, dark = (
-            "".join(f"--{name}:{colour};" for name, colour in colours.items()) for colours in (LIGHT, DARK)
-        )
+        light, dark = ("".join(f"--{name}:{colour};" for name, colour in colours.items()) for colours in (LIGHT, DARK))
         inserted += f"<style>svg{{{light}background:var(--paper)}}@media(prefers-color-scheme:dark){{svg{{{dark}}}}}</style>"
     else:
         inserted += f'<rect width="100%" height="100%" fill="{LIGHT["paper"]}"/>'
@@ -129,7 +127,7 @@ def put_legend(axes: Axes, shape: Shape) -> None:
     handles, _ = axes.get_legend_handles_labels()
     if len(handles) < 2:
         return
-    axes.figure.legend(  # type: ignore[call-arg]
+    axes.figure.legend(
         loc="outside lower left", ncols=1 if shape.is_narrow else 2, frameon=False, fontsize=9, labelcolor=LIGHT["ink"],
         handlelength=2.6, borderaxespad=0.2,
     )  # fmt: skip
@@ -169,9 +167,11 @@ def _draw(picture: Picture, shape: Shape) -> Figure:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({"font.size": 9, "font.family": "sans-serif"}):
+    # A dollar in a name is one, and no formula.
+    with rc_context({"font.size": 9, "font.family": "sans-serif", "text.parse_math": False}):
         figure = Figure(figsize=picture.size(shape), layout="constrained")
         figure.set_dpi(72)
+        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)  # type: ignore[union-attr, call-arg]
         axes = figure.add_subplot()
         bare_axes(axes)
         picture.draw(axes, shape)
@@ -187,23 +187,27 @@ def _svg(picture: Picture, shape: Shape, *, in_page: bool, prefix: str) -> str:
     from matplotlib import rc_context
 
     # Text stays text, so that the page's own font is used and the picture can be searched.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "evenhand"}):
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "evenhand", "text.parse_math": False}):
         figure = _draw(picture, shape)
         content = StringIO()
         figure.savefig(content, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = content.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = _with_ids(text, prefix)
-    text = re.sub(r"font: ([^;\"]*?)(\d+(?:\.\d+)?px) [^;\"]*", r"font: \1\2 system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif", text)
+    text = re.sub(
+        r"font: ([^;\"]*?)(\d+(?:\.\d+)?px) [^;\"]*", r"font: \1\2 system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif", text
+    )
     if in_page:
         for name, colour in LIGHT.items():
             text = text.replace(colour, f"var(--{name},{colour})")
-    head, end, rest = text.partition(">")
+    head, _, rest = text.partition(">")
     box = re.search(r'viewBox="[^"]*"', head)
     assert box is not None
-    title = f"<title>{_escape(picture.alt)}</title>"
+    # A page must not show a tooltip over the whole picture, which a title would.
+    label = f' aria-label="{_escape(picture.alt)}"' if in_page else ""
+    title = "" if in_page else f"<title>{_escape(picture.alt)}</title>"
     size = "" if in_page else " ".join(re.findall(r'(?:width|height)="[^"]*"', head)) + " "
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}{box.group()} role="img">{title}{_shorter(rest)}'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}{box.group()} role="img"{label}>{title}{_shorter(rest)}'
 
 
 def _with_ids(text: str, prefix: str) -> str:
@@ -228,4 +232,4 @@ def _shorter(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

@@ -148,14 +148,14 @@ def loss_picture(name: str, title: str, curves: Sequence[LossCurve], *, of: str)
         put_legend(axes, shape)
 
     highest = [max(curve.medians()) for curve in curves]
-    said = " ".join(
-        f"{curve.label}: {loss:.3g} % lost at {load:.3g} % load." for curve, (load, loss) in zip(curves, highest, strict=True)
-    )
+    said = " ".join(f"{curve.label}: {loss:.3g} % lost at {load:.3g} % load." for curve, (load, loss) in zip(curves, highest, strict=True))
     caption = f"Line: median of the repetitions; faint lines: each of them. 100 % of the load is the {of}."
     return Picture(name=name, title=title, alt=f"{title}: loss over the load. {said}", caption=caption, draw=draw)
 
 
 def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, labelled: bool) -> None:
+    # All predictions look alike.
+    is_first_predicted = "predicted" not in axes.get_legend_handles_labels()[1]
     look = style(number)
     points = curve.measured
     if curve.plateau is not None:
@@ -168,7 +168,7 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
     if predicted:
         axes.plot(
             [point.x for point in predicted], [(point.predicted or 0) / factor for point in predicted], color=LIGHT["soft"],
-            linestyle=(0, (1, 2)), linewidth=1.6, zorder=4, label=f"{curve.label}: predicted" if labelled else "predicted",
+            linestyle=(0, (1, 2)), linewidth=1.6, zorder=4, label="predicted" if is_first_predicted else None,
             marker="_" if len(predicted) == 1 else None, markersize=14,
         )  # fmt: skip
     if points:
@@ -187,7 +187,7 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
             if len(point.values) > 1
         ]
         if dots:
-            axes.scatter(*zip(*dots, strict=True), s=7, color=look["color"], alpha=0.42, linewidths=0, zorder=2)
+            axes.scatter([x for x, _ in dots], [y for _, y in dots], s=7, color=look["color"], alpha=0.42, linewidths=0, zorder=2)
     missing = [point.x for point in curve.points if not point.values]
     if missing:
         axes.plot(
@@ -231,5 +231,9 @@ def _describe(curve: DrawnCurve) -> str:
     if not points:
         return f"{curve.label}: no number."
     ends = [Statistics.of(point.values) for point in (points[0], points[-1])]
-    said = [f"{format_rate(found.median)} at {format_count(point.x)}" for point, found in zip((points[0], points[-1]), ends, strict=True) if found]
+    said = [
+        f"{format_rate(found.median)} at {format_count(point.x)}"
+        for point, found in zip((points[0], points[-1]), ends, strict=True)
+        if found
+    ]
     return f"{curve.label}: {' to '.join(dict.fromkeys(said))}."

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_title, style
 from evenhand.procedure.statistics import Statistics
+from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_title, style
 from evenhand.units import format_duration
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def delays_picture(name: str, title: str, curves: Sequence[DelayCurve]) -> Pictu
         put_legend(axes, shape)
 
     alt = f"{title}: delay over the percentile of the frames. " + " ".join(map(_describe, curves))
-    caption = "All frames received in time, of all valid trials. Each line to the right leaves a tenth of the frames. Lost frames are not in it."
+    caption = (
+        "All frames received in time, of all valid trials. Each line to the right leaves a tenth of the frames. Lost frames are not in it."
+    )
     return Picture(name=name, title=title, alt=alt, caption=caption, draw=draw)
 
 
@@ -91,7 +93,9 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
                 linewidths=0, marker=look["marker"], zorder=2,
             )  # fmt: skip
             axes.plot([statistics.median / factor] * 2, [row - 0.33, row + 0.33], color=LIGHT["ink"], linewidth=2, zorder=3)
-        axes.set_yticks(range(len(samples)), [sample.label.replace(", ", ",\n", 1) if shape.is_narrow else sample.label for sample in samples])
+        axes.set_yticks(
+            range(len(samples)), [sample.label.replace(", ", ",\n", 1) if shape.is_narrow else sample.label for sample in samples]
+        )
         axes.set_ylim(len(samples) - 0.45, -0.55)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(f"{what}, {unit}")
@@ -100,7 +104,12 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
         f"{sample.label}: median {format_duration(found.median / 1e9)}." for sample in samples if (found := Statistics.of(sample.values))
     )
     return Picture(
-        name=name, title=title, alt=f"{title}. {said}", caption="Dots: each repetition; bar: their median. The axis does not begin at 0.", draw=draw, rows=len(samples)
+        name=name,
+        title=title,
+        alt=f"{title}. {said}",
+        caption="Dots: each repetition; bar: their median. The axis does not begin at 0.",
+        draw=draw,
+        rows=len(samples),
     )
 
 

@@ -222,7 +222,10 @@ def _sections(record: CampaignRecord, pictures: Pictures) -> list[Section]:
     sections = [
         _section("throughput", "Throughput", [*pictures.throughput, *pictures.sizes], [throughput_table(record)], shown_first),
         _section("loss", "Frame loss", pictures.loss, [], shown_first),
-        _section("latency", "Latency and delay variation", [*pictures.delays, *pictures.variation], [latency_table(record), variation_table(record)]),
+        _section(
+            "latency", "Latency and delay variation", [*pictures.delays, *pictures.variation],
+            [latency_table(record), variation_table(record)],
+        ),
         _section("bursts", "Bursts", [], [burst_table(record), figures_table(record, ("burst",))]),
         _section("recovery", "Recovery", [], [figures_table(record, ("recovery",))]),
         _section("over-time", "Loss over time", pictures.histories, []),
@@ -244,6 +247,6 @@ def _number(count: int, what: str) -> str:
 def _footer(record: CampaignRecord) -> str:
     version = record.versions.get("evenhand", evenhand.__version__)
     return (
-        f"Measured by Evenhand {version}, page by Evenhand {evenhand.__version__}. Method: draft-lencse-bmwg-multiple-ip-addresses on top of"
-        " RFC 2544, RFC 4814 and RFC 8219. Rates are frames per second per direction; frame sizes include the FCS."
+        f"Measured by Evenhand {version}, page by Evenhand {evenhand.__version__}. Method:"
+        " draft-lencse-bmwg-multiple-ip-addresses on top of RFC 2544, RFC 4814 and RFC 8219. Rates are frames per second per direction; frame sizes include the FCS."
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.report.page_points import trials_of
-from evenhand.report.page_words import DASH, NONE, Table, flatten, make_table, show_fact, show_time
+from evenhand.report.page_words import DASH, NONE, Table, addresses_of, flatten, make_table, show_fact, show_time
 from evenhand.series import StoredSearch
 from evenhand.series.campaign import CampaignRecord, PointRecord, Repetition
 from evenhand.units import format_count
@@ -60,21 +60,28 @@ def _shown_bed(name: str, bed: Mapping[str, Any]) -> ShownBed:
     own = isinstance(dut, Mapping) and "kind" in dut
     if own:
         # Our own DUTs tell what they are; what of Figure 6 is the host's stands below.
-        facts = [("kind", KINDS.get(str(dut["kind"]), str(dut["kind"]))), *_without_tables({key: v for key, v in dut.items() if key != "kind"})]
+        facts = [
+            ("kind", KINDS.get(str(dut["kind"]), str(dut["kind"]))),
+            *_without_tables({key: v for key, v in dut.items() if key != "kind"}),
+        ]
         missing = []
     else:
         known = {**dict.fromkeys(DUT_FACTS), **dut}
-        facts = [(DUT_FACTS.get(key, key.replace("_", " ")), show_fact(value)) for key, value in known.items() if not isinstance(value, Mapping)]
+        facts = [
+            (DUT_FACTS.get(key, key.replace("_", " ")), show_fact(value)) for key, value in known.items() if not isinstance(value, Mapping)
+        ]
         missing = [name for name, value in facts if value is None]
         facts += [fact for key, value in known.items() if isinstance(value, Mapping) for fact in flatten({key: value})]
     testbed = bed.get("testbed") or {}
-    tester = [(name, value) for name, value in flatten({key: v for key, v in testbed.items() if key != "dut"}) if value is not None]
+    tester: list[tuple[str, str | None]] = [
+        (name, value) for name, value in flatten({key: v for key, v in testbed.items() if key != "dut"}) if value is not None
+    ]
     return ShownBed(name=name, dut=facts, missing=missing, tester=tester)
 
 
 def _without_tables(document: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     """Facts of a configuration; an RSS table of 128 entries is told in its first."""
-    facts = []
+    facts: list[tuple[str, str | None]] = []
     for name, value in flatten(document):
         if value is None:
             continue
@@ -86,23 +93,29 @@ def host_facts(record: CampaignRecord) -> tuple[list[tuple[str, str | None]], li
     """Of the tester's machine, as it was read; and the mitigations of its CPU."""
     host = dict(record.host)
     mitigations = host.pop("mitigations", None) or {}
-    facts = [(HOST_FACTS.get(name, name), value) for name, value in flatten(host)]
+    facts: list[tuple[str, str | None]] = [
+        (HOST_FACTS.get(name, name), value or "this host does not tell") for name, value in flatten(host)
+    ]
     return facts, flatten(mitigations) if isinstance(mitigations, Mapping) else []
 
 
 def traffic_table(record: CampaignRecord) -> Table:
     """SEED-49: plan, numbers, ranges, modes, ports, gateways, routes; a row for each suite, or more if they differ."""
-    rows: dict[tuple[str, ...], list[str]] = {}
+    rows: dict[tuple[str, ...], list[tuple[int, str, str]]] = {}
     for found in record.points:
         for search in _first_search(found):
-            told = _told(search)
-            key = (found.point.suite, found.point.plan, *told[1:])
-            row = rows.setdefault(key, [found.point.suite, found.point.plan, told[0], *told[1:]])
-            if told[0] not in row[2].split("; "):
-                row[2] += f"; {told[0]}"
-    shown = [[suite, plan, _first_and_last(addresses), *rest] for suite, plan, addresses, *rest in rows.values()]
-    titles = ["suite", "plan", "addresses", "host addresses", "drawn", "UDP ports", "gateways", "routes of the DUT"]
-    return make_table(titles, shown, caption="First and last of each range; the seed and the number of a frame give what it carries.")
+            traffic = search.setup["traffic"]
+            told = (str(traffic.get("addresses", NONE)), _ranges(traffic))
+            numbers = rows.setdefault((found.point.suite, found.point.plan, *_same(traffic)), [])
+            if told not in [entry[1:] for entry in numbers]:
+                numbers.append((addresses_of(found.point), *told))
+    shown = []
+    for (suite, plan, *same), numbers in rows.items():
+        fewest, most = min(numbers)[1], max(numbers)
+        addresses = fewest if len(numbers) == 1 else f"{fewest} to {most[1]}, {len(numbers)} numbers"
+        shown.append([suite, plan, addresses, most[2], *same])
+    titles = ["suite", "plan", "addresses", "first and last (of the most)", "drawn", "UDP ports", "gateways", "routes of the DUT"]
+    return make_table(titles, shown, caption="What a frame carries follows from the seed and its number.")
 
 
 def _first_search(found: PointRecord) -> Iterator[StoredSearch]:
@@ -114,11 +127,19 @@ def _first_search(found: PointRecord) -> Iterator[StoredSearch]:
                 return
 
 
-def _told(search: StoredSearch) -> tuple[str, ...]:
-    traffic = search.setup["traffic"]
-    ends = next(iter((traffic.get("directions") or {}).values()), {})
-    source, destination = ends.get("source") or {}, ends.get("destination") or {}
-    modes = {str(end.get(mode)) for end in (source, destination) for mode in ("host_mode", "network_mode") if end.get(mode)}
+def _ends(traffic: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Source and destination of the first direction."""
+    ends: Mapping[str, Any] = next(iter((traffic.get("directions") or {}).values()), {})
+    return ends.get("source") or {}, ends.get("destination") or {}
+
+
+def _ranges(traffic: Mapping[str, Any]) -> str:
+    return "; ".join(_span(end.get("first"), end.get("last")) for end in _ends(traffic))
+
+
+def _same(traffic: Mapping[str, Any]) -> tuple[str, ...]:
+    """What all points of a suite share, as a rule."""
+    modes = {str(end.get(mode)) for end in _ends(traffic) for mode in ("host_mode", "network_mode") if end.get(mode)}
     ports = "; ".join(
         f"{role} {_span(of.get('first'), of.get('last'))} ({of.get('mode')})" for role, of in (traffic.get("udp_ports") or {}).items()
     )
@@ -126,23 +147,13 @@ def _told(search: StoredSearch) -> tuple[str, ...]:
     routes = traffic.get("dut_routes") or {}
     via = "; ".join(f"{_span(of.get('first'), of.get('last'))} via {gateways.get(side)}" for side, of in routes.items() if of)
     return (
-        str(traffic.get("addresses", NONE)), f"{_base(source)} and {_base(destination)}", ", ".join(sorted(modes)) or NONE, ports or NONE,
+        ", ".join(sorted(modes)) or NONE, ports or NONE,
         ", ".join(str(address) for address in gateways.values() if address) or "none, hosts on the links", via or "none needed",
     )  # fmt: skip
 
 
-def _base(end: Mapping[str, Any]) -> str:
-    """Where the addresses of a side begin: their last one goes with their number."""
-    return f"{end.get('first')} on" if end.get("addresses") != 1 else f"from {end.get('first')} on".removeprefix("from ")
-
-
 def _span(first: Any, last: Any) -> str:
     return str(first) if first == last else f"{first} {DASH} {last}"
-
-
-def _first_and_last(addresses: str) -> str:
-    several = addresses.split("; ")
-    return addresses if len(several) < 3 else f"{several[0]} to {several[-1]}, {len(several)} numbers"
 
 
 def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
@@ -190,7 +201,11 @@ def repeat_facts(record: CampaignRecord) -> list[tuple[str, str | None]]:
     """Seeds and versions beside the command."""
     seeds = sorted({repetition.seed for found in record.points for repetition in found.repetitions})
     own = record.spec.get("seed")
-    shown = f"{format_count(len(seeds))} of their own, one for each repetition (under each point)" if len(seeds) > 3 else ", ".join(map(str, seeds))
+    shown = (
+        f"{format_count(len(seeds))} of their own, one for each repetition (under each point)"
+        if len(seeds) > 3
+        else ", ".join(map(str, seeds))
+    )
     facts: list[tuple[str, str | None]] = [("file", record.path.name), ("begun", show_time(record.created_at))]
     facts += [("finished", show_time(record.finished_at) if record.finished_at else "not finished")]
     facts += [] if own is None else [("seed of the campaign", str(own))]

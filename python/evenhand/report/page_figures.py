@@ -133,7 +133,10 @@ def _size_pictures(record: CampaignRecord) -> Iterator[Picture]:
                 for label, found in some
             ]
             yield sizes_picture(
-                _name("throughput-over-frame-sizes", suite, number), f"Throughput over the frame size: {suite}", drawn, sorted(limits.items())
+                _name("throughput-over-frame-sizes", suite, number),
+                f"Throughput over the frame size: {suite}",
+                drawn,
+                sorted(limits.items()),
             )
 
 
@@ -144,10 +147,12 @@ def _by_size(found: Iterable[PointRecord]) -> list[PointRecord]:
 def _loss_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """R2544-28."""
     for suite, found in _of(record, ("loss",)):
-        for share, of in (("share_of_theoretical", "theoretical maximum"), ("share_of_maximum", "highest load that was tried")):
-            curves = [curve for one in found if (curve := _loss_curve(one, share, found)) is not None]
-            if curves:
-                break
+        shares = {"share_of_theoretical": "theoretical maximum", "share_of_maximum": "highest load that was tried"}
+        drawn = {share: [curve for one in found if (curve := _loss_curve(one, share, found)) is not None] for share in shares}
+        known = next((share for share in shares if drawn[share]), None)
+        if known is None:
+            continue
+        curves, of = drawn[known], shares[known]
         for number, some in enumerate(_parts(curves), start=1):
             yield loss_picture(_name("frame-loss", suite, number), f"Frame loss rate: {suite}", some, of=of)
 
@@ -226,7 +231,9 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
 def _nearest_loss(found: Sequence[PointRecord]) -> StoredTrial | None:
     """Of the last point with such a trial: the series' end is where a DUT has most to do."""
     for one in reversed(found):
-        failed = [t for t in _trials(one) if t.result.verdict is Verdict.FAIL and any(d.lost_by_tenth for d in t.result.directions.values())]
+        failed = [
+            t for t in _trials(one) if t.result.verdict is Verdict.FAIL and any(d.lost_by_tenth for d in t.result.directions.values())
+        ]
         if failed:
             return min(failed, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s))
     return None
@@ -241,9 +248,7 @@ def _histories(trial: StoredTrial, label: str) -> Iterator[LossHistory]:
 def _of(record: CampaignRecord, procedures: tuple[str, ...]) -> Iterator[tuple[str, list[PointRecord]]]:
     """Suites with points of these procedures that have begun."""
     for suite in record.suites:
-        found = [
-            one for one in record.points if one.point.suite == suite and one.point.procedure in procedures and one.state != "pending"
-        ]
+        found = [one for one in record.points if one.point.suite == suite and one.point.procedure in procedures and one.state != "pending"]
         if found:
             yield suite, found
 
@@ -291,5 +296,3 @@ def _name(*parts: str | int) -> str:
     """Of a file and of ids; a first part of several has no number."""
     words = [str(part) for part in parts if part != 1]
     return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
-
-

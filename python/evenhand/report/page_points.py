@@ -32,7 +32,12 @@ from evenhand.units import format_count, format_duration, format_ratio
 MOST_TRIALS = 8000
 """On a page. A browser opens some megabytes at once, and a campaign has its trials in its file as well."""
 SPARK_BARS = 40
-HOOKS = {"before_point": "Before the point", "after_point": "After the point", "before_suite": "Before the suite", "after_suite": "After the suite"}
+HOOKS = {
+    "before_point": "Before the point",
+    "after_point": "After the point",
+    "before_suite": "Before the suite",
+    "after_suite": "After the suite",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +122,16 @@ def trials_of(repetition: Repetition) -> Iterator[StoredTrial]:
 
 def _conditions(points: Sequence[Point]) -> str:
     """What all points of a suite share, in a line."""
-    shared = [
-        {point.procedure for point in points}, {f"plan {point.plan}" for point in points}, {show_protocol(point) for point in points},
-        {show_size(point) for point in points}, {f"the DUT hashes by {point.hash_type}" for point in points if point.hash_type},
-        {"both directions" if len(point.directions) == 2 else f"{point.directions[0]} only" for point in points},
-        {f"{point.repetitions} repetitions" if point.repetitions > 1 else "one repetition" for point in points},
-    ]  # fmt: skip
-    return "; ".join(next(iter(values)) for values in shared if len(values) == 1) + "."
+    told: list[list[str]] = [
+        [point.procedure for point in points],
+        [f"plan {point.plan}" for point in points],
+        [show_protocol(point) for point in points],
+        [show_size(point) for point in points],
+        [f"the DUT hashes by {point.hash_type}" if point.hash_type else "" for point in points],
+        ["both directions" if len(point.directions) == 2 else f"{point.directions[0]} only" for point in points],
+        [f"{point.repetitions} repetitions" if point.repetitions > 1 else "one repetition" for point in points],
+    ]
+    return "; ".join(values[0] for values in told if len(set(values)) == 1 and values[0]) + "."
 
 
 def _shown_point(found: PointRecord, point_id: str, among: Sequence[Point], *, with_trials: bool) -> ShownPoint:
@@ -195,14 +203,15 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
 
 def _shown_trials(repetition: Repetition) -> ShownTrials:
     trials = list(trials_of(repetition))
-    rows = []
+    rows: list[list[str | Cell]] = []
     for trial in trials:
         result = trial.result
         reasons = "; ".join(reason.text for reason in join_directions(result.reasons))
         rows.append([
             str(trial.number), Cell(str(result.verdict), str(result.verdict)), show_value(result.intended_fps, "fps"),
             show_value(result.offered_fps, "fps"), Cell(format_ratio(result.loss_ratio), spark=_spark(trial)),
-            format_duration(result.intended_duration_s), trial.purpose + (f", attempt {trial.attempt}" if trial.attempt > 1 else ""), reasons,
+            format_duration(result.intended_duration_s), trial.purpose + (f", attempt {trial.attempt}" if trial.attempt > 1 else ""),
+            reasons,
         ])  # fmt: skip
     titles = ["#trial", "verdict", "#intended load", "#offered load", "loss, and when", "#sent for", "purpose", "reasons"]
     counted = "1 trial" if len(trials) == 1 else f"{len(trials)} trials"
@@ -213,7 +222,9 @@ def _shown_trials(repetition: Repetition) -> ShownTrials:
 def _spark(trial: StoredTrial) -> Markup | str:
     """Loss over the time of the trial, as bars as high as a line of text; empty if nothing was lost, or nobody knows when."""
     longest = max((len(direction.lost_by_tenth) for direction in trial.result.directions.values()), default=0)
-    lost = [sum(d.lost_by_tenth[tenth] for d in trial.result.directions.values() if tenth < len(d.lost_by_tenth)) for tenth in range(longest)]
+    lost = [
+        sum(d.lost_by_tenth[tenth] for d in trial.result.directions.values() if tenth < len(d.lost_by_tenth)) for tenth in range(longest)
+    ]
     if not any(lost):
         return ""
     width = -(-len(lost) // SPARK_BARS)

@@ -46,7 +46,17 @@ def throughput_table(record: CampaignRecord) -> Table | None:
             show_range(one.values, "fps"), "unknown" if limit is None else show_value(limit, "fps"),
             NONE if limit is None or median is None else format_ratio(median / limit), str(len(one.values)),
         ])  # fmt: skip
-    titles = ["suite", "frame size", "protocol", "addresses", "#throughput", "#range", "#theoretical limit", "#of the limit", "#repetitions"]
+    titles = [
+        "suite",
+        "frame size",
+        "protocol",
+        "addresses",
+        "#throughput",
+        "#range",
+        "#theoretical limit",
+        "#of the limit",
+        "#repetitions",
+    ]
     return make_table(titles, rows, caption="Medians per direction.", fold=FOLDED) if rows else None
 
 
@@ -65,8 +75,19 @@ def latency_table(record: CampaignRecord) -> Table | None:
                 NONE if not worst else show_ns(worst["median_ns"]), _percentiles(typical), str(typical["count"]),
                 format_count(figures.get("lost_frames") or 0),
             ])  # fmt: skip
-    titles = ["suite", "frame size", "direction", "#rate", "media", "#typical latency", "#worst case latency", "#1st to 99th percentile", "#runs", "#lost"]
-    caption = "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles are those of the typical latency over the runs."
+    titles = [
+        "suite",
+        "frame size",
+        "direction",
+        "#rate",
+        "media",
+        "#typical latency",
+        "#worst case latency",
+        "#1st to 99th percentile",
+        "#runs",
+        "#lost",
+    ]
+    caption = "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles: of the typical latency over the runs."
     return make_table(titles, rows, caption=caption, fold=FOLDED) if rows else None
 
 
@@ -76,15 +97,33 @@ def variation_table(record: CampaignRecord) -> Table | None:
     for procedure in ("pdv", "ipdv"):
         for one, result in _results(record, procedure):
             for direction, figures in (result.get("figures") or {}).items():
-                for name, title in (("pdv", "PDV"), ("ipdv_min", "IPDV, minimum"), ("ipdv_median", "IPDV, median"), ("ipdv_max", "IPDV, maximum")):
+                for name, title in (
+                    ("pdv", "PDV"),
+                    ("ipdv_min", "IPDV, minimum"),
+                    ("ipdv_median", "IPDV, median"),
+                    ("ipdv_max", "IPDV, maximum"),
+                ):
                     if not figures.get(name):
                         continue
                     rows.append([
                         one.point.suite, show_size(one.point), direction, _rate(result), media(one), title,
                         _milliseconds(figures[name]["median_ns"]), _milliseconds(figures[name]["percentile_1_ns"]),
-                        _milliseconds(figures[name]["percentile_99_ns"]), str(figures[name]["count"]), format_count(figures.get("lost_frames") or 0),
+                        _milliseconds(figures[name]["percentile_99_ns"]), str(figures[name]["count"]),
+                        format_count(figures.get("lost_frames") or 0),
                     ])  # fmt: skip
-    titles = ["suite", "frame size", "direction", "#rate", "media", "figure", "#median, ms", "#1st percentile, ms", "#99th percentile, ms", "#runs", "#lost"]
+    titles = [
+        "suite",
+        "frame size",
+        "direction",
+        "#rate",
+        "media",
+        "figure",
+        "#median, ms",
+        "#1st percentile, ms",
+        "#99th percentile, ms",
+        "#runs",
+        "#lost",
+    ]
     return make_table(titles, rows, caption="Over the runs (RFC 8219, 7.3).", fold=FOLDED) if rows else None
 
 
@@ -118,7 +157,9 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
         for one in record.points
         if one.point.procedure in procedures and one.values
     ]  # fmt: skip
-    return make_table(["suite", "figure", "frame size", "addresses", "#median", "#range", "#repetitions"], rows, fold=FOLDED) if rows else None
+    return (
+        make_table(["suite", "figure", "frame size", "addresses", "#median", "#range", "#repetitions"], rows, fold=FOLDED) if rows else None
+    )
 
 
 def published_table(analysis: Analysis) -> Table | None:
@@ -187,5 +228,3 @@ def _up_to(count: int | None) -> str:
 
 def _above(count: int | None) -> str:
     return "no fall" if count is None else f"{format_count(count)} x {format_count(count)}"
-
-

@@ -150,6 +150,10 @@ def show_fact(value: Any) -> str | None:
             return None
         case bool():
             return "yes" if value else "no"
+        case Mapping():
+            return " ".join(f"{key} {show_fact(item)}" for key, item in value.items())
+        case list() | tuple() if any(isinstance(item, Mapping) for item in value):
+            return "; ".join(str(show_fact(item)) for item in value)
         case list() | tuple():
             return ", ".join(str(show_fact(item)) for item in value) or "none"
         case _:
