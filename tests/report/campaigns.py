@@ -203,8 +203,13 @@ def record_of(points: Iterable[PointRecord], **changes: Any) -> CampaignRecord:
     return CampaignRecord(**{**given, **changes})
 
 
+def series_a() -> CampaignRecord:
+    """Appendix A alone, without the suites that go beyond it."""
+    return appendix_a(4, 10, is_series_only=True)
+
+
 @lru_cache(maxsize=4)
-def appendix_a(version: int = 4, repetitions: int = 10) -> CampaignRecord:
+def appendix_a(version: int = 4, repetitions: int = 10, *, is_series_only: bool = False) -> CampaignRecord:
     """17 points of the direct form, one behind gateways, one pair with ports and type 2; then sizes, loss, delays, bursts, recovery."""
     chance = random.Random(version)
     direct, gateway, most = ("direct-v4-net16", "gateway-v4", 65533) if version == 4 else ("direct-v6", "gateway-v6", 65536)
@@ -218,6 +223,8 @@ def appendix_a(version: int = 4, repetitions: int = 10) -> CampaignRecord:
     records.append(throughput_record(many, 0.995 * capacity_fps(1024), chance=chance))
     one = point_of("one pair, type2", 0, gateway, 1, hash_type="type2", repetitions=repetitions)
     records.append(throughput_record(one, capacity_fps(1, ports=True), chance=chance))
+    if is_series_only:
+        return record_of(records)
     for number, size in enumerate(LINE_FPS):
         point = point_of("frame sizes", number, gateway, most, size=size, repetitions=min(3, repetitions))
         records.append(throughput_record(point, min(5e6, 0.93 * LINE_FPS[size]), chance=chance))

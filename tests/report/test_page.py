@@ -167,7 +167,9 @@ def test_a_campaign_that_goes_on_shows_how_far_it_is_and_asks_for_itself_again()
 
 
 def test_a_campaign_of_which_nothing_was_measured_has_a_page() -> None:
-    pending = PointRecord(point=point_of("direct", 0, "gateway-v6", 1, size=84), state=PointState.PENDING, reason=None, hooks=(), repetitions=())
+    pending = PointRecord(
+        point=point_of("direct", 0, "gateway-v6", 1, size=84), state=PointState.PENDING, reason=None, hooks=(), repetitions=()
+    )
     page = page_of(record_of([pending], finished_at=None, testbeds={}, commands=(), host={}, versions={}, spec={}))
     assert_self_contained(page)
     assert "No verdict" in page.shown or "not" in page.shown

@@ -16,7 +16,10 @@ from tests.report.campaigns import appendix_a
 from tests.report.chromium import Browser, browser, find_chromium
 from tests.report.test_bias import cases
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed: tools/install-dependencies prove")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed: tools/install-dependencies prove"),
+]
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PAGES = ("campaign-v4", "campaign-v6", "demo-v4", "demo-v6")
 CUT = """[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && !e.closest('svg, thead, .head, div.table') &&
@@ -55,7 +58,9 @@ def test_nothing_is_cut_fetched_or_complained_of(folder: Path, chromium: Browser
         assert chromium.ask("document.documentElement.scrollWidth") <= width
         assert chromium.ask(CUT) == []
         figures = chromium.ask("document.querySelectorAll('figure').length")
-        seen = "[...document.querySelectorAll('figure svg')].filter(s => s.checkVisibility() && s.getBoundingClientRect().height > 100).length"
+        seen = (
+            "[...document.querySelectorAll('figure svg')].filter(s => s.checkVisibility() && s.getBoundingClientRect().height > 100).length"
+        )
         assert figures > 0
         assert chromium.ask(seen) == figures
         # A line of text of 9 pixels has capitals of 6: what is smaller is not read.
@@ -67,7 +72,9 @@ def test_nothing_is_cut_fetched_or_complained_of(folder: Path, chromium: Browser
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_follow_the_colours_of_the_reader(folder: Path, chromium: Browser, name: str) -> None:
     """Background and the text of pictures change with dark mode; paper is white in any."""
-    look = "[getComputedStyle(document.querySelector('main')).backgroundColor, getComputedStyle(document.querySelector('figure text')).fill]"
+    look = (
+        "[getComputedStyle(document.querySelector('main')).backgroundColor, getComputedStyle(document.querySelector('figure text')).fill]"
+    )
     looks = []
     for scheme in SCHEMES:
         chromium.open(folder / f"{name}.html", width=1280, scheme=scheme)
