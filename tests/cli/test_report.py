@@ -29,7 +29,6 @@ def test_the_run_of_a_verb_becomes_a_page_beside_it(evenhand: Run, engine_playin
     assert_self_contained(page)
     assert "1 address pair" in page.shown
     assert f"plan {plan}" in page.shown
-    assert "evenhand throughput" in page.shown
     assert {"throughput-over-addresses"} == {file.name[:25] for file in (tmp_path / "pictures").glob("throughput*.svg")}
     again = evenhand("report", run, "--html", tmp_path / "a.html")
     assert again.code == 0, again.err
