@@ -16,6 +16,9 @@ FORBIDDEN = {
     "procedure": {"series", "report", "progress", "cli"},
     "series": {"procedure", "report", "progress", "cli"},
     "analysis": {"testbed", "trial", "search", "reference", "lab", "campaign", "report", "progress", "cli"},
+    "procedure": {"series", "campaign", "report", "progress", "cli"},
+    "series": {"procedure", "campaign", "report", "progress", "cli"},
+    "campaign": {"report"},
     "report": {"progress", "cli"},
 }
 
