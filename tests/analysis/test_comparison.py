@@ -117,7 +117,8 @@ def test_a_difference_beyond_the_noise_is_told_with_enough_repetitions_only() ->
 def test_what_differs_in_the_set_ups_is_named_with_both_values() -> None:
     a = record(
         point(1, [1e5]), name="a", versions={"evenhand": "0.1.0", "engine": "0.1.0"}, host={"cpu": {"model": "x", "cores": 2}},
-        testbeds={"a.toml": {"dut": {"system": "Debian 12", "nic": "X540"}}}, spec={"seed": 1, "suite": [{"name": "direct", "waits": "rfc"}]},
+        testbeds={"a.toml": {"dut": {"system": "Debian 12", "nic": "X540"}}},
+        spec={"seed": 1, "suite": [{"name": "direct", "waits": "rfc"}]},
     )  # fmt: skip
     b = replace(
         a, versions={"evenhand": "0.2.0", "engine": "0.1.0"}, host={"cpu": {"model": "y", "cores": 2}},
