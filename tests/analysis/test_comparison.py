@@ -76,7 +76,7 @@ def test_another_procedure_is_never_compared() -> None:
 
 def test_points_of_one_run_only_are_unlike_and_named() -> None:
     a, b = record(point(1, [1e5]), point(2, [2e5]), name="a"), record(point(1, [1e5]), point(1, [9.0], procedure="latency"), name="b")
-    with pytest.raises(RequestError, match="only in a.evenhand: direct/throughput/64/n=2"):
+    with pytest.raises(RequestError, match=r"only in a\.evenhand: direct/throughput/64/n=2"):
         compare([a, b])
     comparison = compare([a, b], anyway=True)
     assert comparison.points[1].others[0].reason == "not in this run"

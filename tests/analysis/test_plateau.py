@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 
@@ -95,7 +96,7 @@ def test_the_choice_of_the_plateau_is_counted() -> None:
 
 
 def test_a_change_that_is_no_more_than_noise_is_none() -> None:
-    """The median of the last point is 10 percent lower, and so are many values on the plateau."""
+    """SEED-66: the median of the last point is 10 percent lower, and so are many values on the plateau."""
     values = [[TOP_FPS * (1 + x) for x in (-0.3, -0.2, -0.1, -0.1, 0.0, 0.0, 0.1, 0.1, 0.2, 0.3)]] * 5
     values.append([TOP_FPS * (0.9 + x) for x in (-0.3, -0.2, -0.1, -0.1, 0.0, 0.0, 0.1, 0.1, 0.2, 0.3)])
     (curve,) = analyse(record(*(point(n, v) for n, v in zip(DOUBLING, values, strict=False)))).curves
@@ -160,8 +161,6 @@ def test_a_point_without_number_leaves_the_place_open_and_says_so() -> None:
 def test_no_series_is_too_odd_to_be_read(values: list[list[float]]) -> None:
     """Zeros, equal values, points without any: never an error, and a document that JSON can hold."""
     analysis = analyse(record(*(point(n, v) for n, v in zip(DOUBLING, values, strict=False))))
-    import json
-
     json.dumps(analysis.to_document(), allow_nan=False)
 
 

@@ -15,12 +15,13 @@ from statistics import median
 
 from evenhand.analysis.model import CurvePoint, PointTest, Shape
 from evenhand.analysis.ranks import least_p_value, lower_p_value
+from evenhand.analysis.ratios import SAME_WITHIN
 from evenhand.analysis.words import join, show_percent, show_probability, show_value
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import Figure
 
-RELEVANT = 0.05
-"""As SEED-70 has it: two results within 5 percent are about equal."""
+RELEVANT = SAME_WITHIN
+"""The draft's "about equal", here as there."""
 LEVEL = 0.05
 LEAST_FOR_TEST = 4
 """Of three repetitions nobody knows the noise."""
