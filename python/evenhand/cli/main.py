@@ -28,9 +28,11 @@ from evenhand.cli import (
     prove,
     recovery,
     router,
+    status,
     throughput,
     trial,
 )
+from evenhand.cli import run as run_verb
 from evenhand.cli.common import err
 from evenhand.errors import EvenhandError, RequestError
 
@@ -62,6 +64,8 @@ app.command("pdv", epilog=delay.PDV_EXAMPLE)(delay.pdv)
 app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
 app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
 app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
+app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
+app.command("status", epilog=status.EXAMPLE)(status.status)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 
