@@ -27,6 +27,7 @@ from evenhand.cli import (
     predict,
     prove,
     recovery,
+    report,
     router,
     status,
     throughput,
@@ -66,6 +67,7 @@ app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
 app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
 app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
 app.command("status", epilog=status.EXAMPLE)(status.status)
+app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 

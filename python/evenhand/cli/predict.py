@@ -41,7 +41,7 @@ from evenhand.predict import (
 from evenhand.predict import (
     predict as predict_loads,
 )
-from evenhand.predict.picture import check_picture_name, draw_series
+from evenhand.report.figures_predict import check_picture_name, draw_series
 from evenhand.predict.text import (
     closing_sentence,
     describe_model,
