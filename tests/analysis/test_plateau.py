@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenhand.analysis import Shape, analyse
@@ -158,6 +158,7 @@ def test_a_point_without_number_leaves_the_place_open_and_says_so() -> None:
 @given(
     values=st.lists(st.lists(st.sampled_from([0.0, 1.0, 5e4, 1e5, 99_999.5]), max_size=12), max_size=8),
 )  # fmt: skip
+@example(values=[[0.0] * 4, [0.0, 0.0, 1.0, 1.0]])
 def test_no_series_is_too_odd_to_be_read(values: list[list[float]]) -> None:
     """Zeros, equal values, points without any: never an error, and a document that JSON can hold."""
     analysis = analyse(record(*(point(n, v) for n, v in zip(DOUBLING, values, strict=False))))

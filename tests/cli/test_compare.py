@@ -84,6 +84,15 @@ def test_fixed_ports_make_runs_unlike_although_a_run_file_has_no_such_option(eve
     assert "sent udp_ports.source.mode pseudorandom against fixed" in refused.err
 
 
+def test_a_page_is_written_beside_the_table(evenhand: Run, measure: Measure) -> None:
+    run = measure("a.evenhand", 640_000)
+    ended = evenhand("compare", run, run, "--html", "page.html", "--json")
+    assert ended.code == 0
+    assert "page.html" in ended.err
+    assert ended.json["command"] == "compare"
+    assert "1.000" in Path("page.html").read_text()
+
+
 @pytest.mark.parametrize("limit", ["0", "1.2", "much"])
 def test_a_limit_that_is_none_is_refused(evenhand: Run, measure: Measure, limit: str) -> None:
     run = measure("a.evenhand", 640_000)

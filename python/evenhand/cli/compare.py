@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from evenhand.analysis import compare as compare_records
-from evenhand.cli.common import JsonOption, out, write_json
+from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.errors import RequestError
 from evenhand.report import comparison_document, comparison_lines, comparison_tables, differences_table
+from evenhand.report.comparison_page import write_comparison_page
 from evenhand.series import read_record
 from evenhand.units import parse_ratio
 
@@ -27,6 +28,9 @@ def compare(
         str | None,
         typer.Option("--fail-below", metavar="RATIO", help="Exit with 1 if a point is worse than this share of the first run: 0.97, 97%."),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page, too. An older page of this name is replaced.")
+    ] = None,
     json_output: JsonOption = False,
 ) -> int:
     """Compare runs or campaigns point by point: ratios with their intervals, and what differs in the set-ups."""
@@ -34,6 +38,9 @@ def compare(
     if limit == 0:
         raise RequestError("0: nothing is worse than that", where="--fail-below", next_step="Write a ratio like 0.97 or 97%.")
     comparison = compare_records([read_record(path) for path in runs], anyway=anyway)
+    if html is not None:
+        write_comparison_page(comparison, html, fail_below=limit)
+        err().print(f"The page: {html}", markup=False, soft_wrap=True)
     if json_output:
         write_json({"command": "compare", **comparison_document(comparison, fail_below=limit)})
     else:
