@@ -73,6 +73,15 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
         yield tuple(descriptors)
 
 
+def holder_of(resource: Resource) -> str | None:
+    """Which process holds it now, for people; None if none does. Takes no lock, not even for a moment."""
+    with suppress(OSError, HostError):
+        pid = _flock_holder((_own_folder() / resource.file_name).lstat())
+        if pid is not None:
+            return f"process {pid}"
+    return _other_users_lock(resource)
+
+
 @contextmanager
 def lock_file(path: Path) -> Iterator[int]:
     """Make this file and lock it until the block ends, then remove it; gives its descriptor. In it stands the id of this process.

@@ -233,11 +233,34 @@ def test_the_rows_of_figure_7_are_as_published() -> None:
     assert [(row.rise_end, row.falls_above) for row in FIGURE_7] == [(16, 4096), (4, 4096), (8, None), (64, 2048)]
 
 
+@pytest.mark.parametrize("case", [1, 2, 3, 4])
+def test_a_campaign_of_a_case_stands_beside_its_own_row(case: int) -> None:
+    """SEED-64, SEED-66: what a preset says was published is what Figure 7 has."""
+    from evenhand.campaign import expand, make_campaign
+
+    spec = expand(make_campaign({"name": "mine", "preset": f"appendix-a2-case{case}"}, where="here")).spec
+    row = FIGURE_7[case - 1]
+    plan = "direct-v6" if row.ip_version == 6 else "direct-v4-net16"
+    points = [point(n, [fps] * 10, plan=plan) for n, fps in ((1, 1e5), (16, 4e5), (64, 4e5))]
+    (comparison,) = analyse(record(*points, spec=spec)).published
+    assert comparison.rows == (row,)
+
+
+def test_what_a_campaign_says_was_published_stands_beside_it() -> None:
+    spec = {
+        "published": [{"name": "ours", "plan": None, "rises-up-to": 16, "falls-above": 64, "dut": {"system": "X"}}, {"name": "no trend"}]
+    }
+    points = [point(n, [fps] * 10) for n, fps in ((1, 1e5), (16, 4e5), (64, 4e5), (128, 3e5))]
+    (comparison,) = analyse(record(*points, spec=spec)).published
+    assert [(row.name, row.dut) for row in comparison.rows] == [("ours", "X")]
+    assert any("the same as here" in sentence for sentence in comparison.sentences)
+
+
 def test_a_difference_from_the_published_row_is_explained_by_the_prediction() -> None:
     """The common key leaves the busiest of 16 elements 12.5 percent above the mean at 16 x 16: such a DUT rises up to 32 x 32."""
     config = router_config(16, free_entries=8192, growth=0.12)
     cost = NeighborCost(free_entries=8192, growth=0.12)
-    spec = {"published": {"source": "draft", "rises-up-to": 16, "falls-above": 4096}}
+    spec = {"published": [{"name": "mine", "plan": "direct-v4-net16", "rises-up-to": 16, "falls-above": 4096}]}
     analysis = analyse(record(*predicted_series(16, "direct-v4-net16", cost), testbeds={"lab": {"dut": config}}, spec=spec))
     (comparison,) = analysis.published
     assert [row.name for row in comparison.rows] == ["Case 1 of Figure 7"]

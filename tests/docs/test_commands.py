@@ -22,6 +22,7 @@ CHECKS_OF_THE_HOST = ("evenhand check",)
 NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",
     "evenhand throughput testbed.toml": "needs the reader's own DUT",
+    "evenhand compare ": "needs runs to compare: tests/cli/test_compare.py makes some",
     "evenhand back-to-back testbed.toml": "needs the reader's own DUT",
     "evenhand burst testbed.toml": "needs the reader's own DUT",
     "evenhand latency testbed.toml": "needs the reader's own DUT",

@@ -13,9 +13,10 @@ FORBIDDEN = {
     "plan": {"testbed", "trial", "search", "procedure", "series", "report", "cli"},
     "trial": {"search", "procedure", "series", "report", "cli"},
     "search": {"testbed", "procedure", "series", "report", "cli"},
-    "procedure": {"series", "report", "progress", "cli"},
-    "series": {"procedure", "report", "progress", "cli"},
+    "procedure": {"series", "analysis", "campaign", "report", "progress", "cli"},
+    "series": {"procedure", "analysis", "campaign", "report", "progress", "cli"},
     "analysis": {"testbed", "trial", "search", "reference", "lab", "campaign", "report", "progress", "cli"},
+    "campaign": {"report"},
     "report": {"progress", "cli"},
 }
 

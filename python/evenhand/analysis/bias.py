@@ -160,8 +160,8 @@ def _compare(lower: Sequence[float], upper: Sequence[float], *, fewest: int, com
 
 
 def _unsure(fewest: int) -> str:
-    repetitions = "1 repetition" if fewest == 1 else f"{fewest} repetitions"
-    return f"Not known how sure this is: {repetitions} tell nothing of the noise, and {show_percent(SAME_WITHIN)} was taken as the limit."
+    repetitions = "1 repetition tells" if fewest == 1 else f"{fewest} repetitions tell"
+    return f"Not known how sure this is: {repetitions} nothing of the noise, and {show_percent(SAME_WITHIN)} was taken as the limit."
 
 
 def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports: bool | None, is_varying: bool) -> str:

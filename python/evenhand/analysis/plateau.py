@@ -15,12 +15,13 @@ from statistics import median
 
 from evenhand.analysis.model import CurvePoint, PointTest, Shape
 from evenhand.analysis.ranks import least_p_value, lower_p_value
+from evenhand.analysis.ratios import SAME_WITHIN
 from evenhand.analysis.words import join, show_percent, show_probability, show_value
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import Figure
 
-RELEVANT = 0.05
-"""As SEED-70 has it: two results within 5 percent are about equal."""
+RELEVANT = SAME_WITHIN
+"""The draft's "about equal", here as there."""
 LEVEL = 0.05
 LEAST_FOR_TEST = 4
 """Of three repetitions nobody knows the noise."""
@@ -39,21 +40,25 @@ def find_shape(points: Sequence[CurvePoint], figure: Figure, *, relevant: float 
     """The shape of points in ascending order of N, of a figure of which more is better.
 
     Returns:
-        None: fewer than two points have a number, or all numbers are 0.
+        None: fewer than two points have a number, or half of those on the plateau are 0: then nothing is relative to its level.
     """
     measured = [point for point in points if point.statistics is not None]
     medians = [median(point.values) for point in measured]
     if len(measured) < 2 or max(medians) <= 0:
         return None
     first, last = choose_plateau(medians, relevant)
+    if median(_values(measured[first : last + 1])) <= 0:
+        return None
     comparisons = possible_comparisons(len(measured))
     outside = _compare(measured, first, last, relevant=relevant, alpha=level / comparisons)
     is_lower = [outside[i].test.is_lower if i in outside else False for i in range(len(measured))]
     # What is not told apart from the plateau is no evidence of a rise or a fall, so the plateau is taken to reach there.
     first, last = is_lower.index(False), len(is_lower) - 1 - is_lower[::-1].index(False)
     plateau = measured[first : last + 1]
-    statistics = Statistics.of(value for point in plateau for value in point.values)
+    statistics = Statistics.of(_values(plateau))
     assert statistics is not None
+    if statistics.median <= 0:
+        return None
     is_noise_known = all(len(point.values) >= LEAST_FOR_TEST for point in measured) and all(o.is_tested for o in outside.values())
     shape = Shape(
         rise_end=measured[first].addresses if first > 0 else None,
@@ -103,8 +108,12 @@ def possible_comparisons(points: int) -> int:
     return (points - 1) * points * (points + 1) // 3
 
 
+def _values(points: Sequence[CurvePoint]) -> list[float]:
+    return [value for point in points for value in point.values]
+
+
 def _compare(measured: Sequence[CurvePoint], first: int, last: int, *, relevant: float, alpha: float) -> dict[int, _Outside]:
-    reference = [value for point in measured[first : last + 1] for value in point.values]
+    reference = _values(measured[first : last + 1])
     level = median(reference)
     found = {}
     for i, point in enumerate(measured):

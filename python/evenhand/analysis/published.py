@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
+from typing import Any
 
 from evenhand.analysis.device import ip_version, is_direct
 from evenhand.analysis.model import Curve, CurvePoint, PublishedComparison, PublishedRow, Shape
@@ -121,18 +122,22 @@ def _fall_difference(curve: Curve, shape: Shape, expected: Shape | None, row: Pu
 
 
 def _rows_for(record: CampaignRecord, curve: Curve) -> tuple[PublishedRow, ...]:
-    """What the campaign says was published of it, if it does; else the rows of Figure 7 with its IP version."""
+    """What the campaign says was published of such a series, if it does; else the rows of Figure 7 with its IP version."""
     version = ip_version(curve.key.plan)
-    published = record.spec.get("published")
-    rise_end = published.get("rises-up-to") if isinstance(published, Mapping) else None
-    if not isinstance(published, Mapping) or not isinstance(rise_end, int):
-        return tuple(row for row in FIGURE_7 if row.ip_version == version)
-    falls_above = published.get("falls-above")
-    same = tuple(row for row in FIGURE_7 if (row.ip_version, row.rise_end, row.falls_above) == (version, rise_end, falls_above))
-    own = PublishedRow(
-        name=str(published.get("source")), dut="as published", ip_version=version or 0, rise_end=rise_end, falls_above=falls_above
-    )
-    return same or (own,)
+    tables = record.spec.get("published") or ()
+    own = [_row(table, version) for table in tables if isinstance(table, Mapping) and table.get("plan") in (None, curve.key.plan)]
+    return tuple(row for row in own if row is not None) or tuple(row for row in FIGURE_7 if row.ip_version == version)
+
+
+def _row(table: Mapping[str, Any], version: int | None) -> PublishedRow | None:
+    """Of a campaign's `[[published]]`; None if it tells of no rise."""
+    rise_end, falls_above = table.get("rises-up-to"), table.get("falls-above")
+    if not isinstance(rise_end, int) or version is None:
+        return None
+    same = [row for row in FIGURE_7 if (row.ip_version, row.rise_end, row.falls_above) == (version, rise_end, falls_above)]
+    dut = (table.get("dut") or {}).get("system") or "as published"
+    own = PublishedRow(name=str(table.get("name")), dut=str(dut), ip_version=version, rise_end=rise_end, falls_above=falls_above)
+    return same[0] if same else own
 
 
 def _point_at(curve: Curve, addresses: int) -> CurvePoint | None:

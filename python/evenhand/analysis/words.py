@@ -11,9 +11,14 @@ from evenhand.units import format_count, format_ratio
 
 def show_value(value: float, figure: Figure) -> str:
     """`794,000 fps`, `12.5 us`."""
+    return show_number(value, figure) if figure.unit == "ratio" else f"{show_number(value, figure)} {figure.unit}"
+
+
+def show_number(value: float, figure: Figure) -> str:
+    """`794,000`, `12.5`; a ratio in percent."""
     if figure.unit in ("fps", "frames"):
-        return f"{format_count(round(value))} {figure.unit}"
-    return format_ratio(value) if figure.unit == "ratio" else f"{value:.4g} {figure.unit}"
+        return format_count(round(value))
+    return format_ratio(value) if figure.unit == "ratio" else f"{value:.4g}"
 
 
 def show_percent(share: float) -> str:

@@ -16,6 +16,7 @@ from evenhand.cli import (
     back_to_back,
     burst,
     check,
+    compare,
     delay,
     demo,
     dut,
@@ -28,9 +29,11 @@ from evenhand.cli import (
     recovery,
     report,
     router,
+    status,
     throughput,
     trial,
 )
+from evenhand.cli import run as run_verb
 from evenhand.cli.common import err
 from evenhand.errors import EvenhandError, RequestError
 
@@ -39,7 +42,7 @@ TERMINATED = 143
 
 app = typer.Typer(
     help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
-    epilog="Exit codes: 0 done, 1 suspicious draws, 2 bad request, 3 host not ready, 4 bug, 130 interrupted. "
+    epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 130 interrupted. "
     "Try: evenhand plan show gateway-v4",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -51,6 +54,7 @@ app.add_typer(plan.app, name="plan")
 app.add_typer(dut.app, name="dut")
 app.add_typer(lab.app, name="lab")
 app.command("check", epilog=check.EXAMPLE)(check.check)
+app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
 app.command("router", epilog=router.EXAMPLE)(router.router)
@@ -61,6 +65,8 @@ app.command("pdv", epilog=delay.PDV_EXAMPLE)(delay.pdv)
 app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
 app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
 app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
+app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
+app.command("status", epilog=status.EXAMPLE)(status.status)
 app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
