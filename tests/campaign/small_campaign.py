@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small campaign on the simulated device of tests/trial/scripted_engine.py, and what a file must hold of it however often it was killed."""
+"""A small campaign on the simulated device of tests/trial/scripted_engine.py, and what its file must hold."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ import pytest
 from evenhand.series import PointState, read_record
 from tests.campaign.small_campaign import essence, write_campaign
 
-MOST_STARTS = 400
 LONGEST_S = 120.0
 
 
@@ -44,6 +43,13 @@ def trials_in(run: Path) -> int:
 
 def requested_trials(folder: Path) -> int:
     return sum('"trial"' in line for line in (folder / "requests.jsonl").read_text().splitlines())
+
+
+def asked(folder: Path) -> int:
+    """Grows with each request that engines of this folder get."""
+    with suppress(FileNotFoundError):
+        return (folder / "requests.jsonl").stat().st_size
+    return 0
 
 
 def kill_and_resume(folder: Path, *, kills: int, seed: int) -> None:
