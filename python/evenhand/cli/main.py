@@ -19,6 +19,7 @@ from evenhand.cli import (
     delay,
     demo,
     dut,
+    export,
     lab,
     learn,
     loss,
@@ -27,6 +28,7 @@ from evenhand.cli import (
     prove,
     recovery,
     router,
+    show,
     streams,
     throughput,
     trial,
@@ -64,6 +66,8 @@ app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
 app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
 app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
+app.command("show", epilog=show.EXAMPLE)(show.show)
+app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 
 
