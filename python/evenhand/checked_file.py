@@ -12,6 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from evenhand.errors import EvenhandError, RequestError
 
+MOST_LISTED = 30
+"""Keys that an error names beside the nearest one."""
+
 
 class RefusedError(ValueError):
     """What pydantic may know of an error of ours, which says itself what to do next."""
@@ -55,8 +58,9 @@ def read_toml(path: Path, *, what: str) -> dict[str, Any]:
 def unknown_key(key: str, known: list[str], *, where: str) -> RequestError:
     """With the nearest known one."""
     nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    hint = f"Did you mean {nearest[0]!r}? " if nearest else ""
-    return RequestError(f"unknown key {key!r}", where=where, next_step=f"{hint}Known here: {', '.join(known)}.")
+    hint = f"Did you mean {nearest[0]!r}?" if nearest else ""
+    listed = "" if nearest and len(known) > MOST_LISTED else f"Known here: {', '.join(known)}."
+    return RequestError(f"unknown key {key!r}", where=where, next_step=" ".join(part for part in (hint, listed) if part))
 
 
 def first_problem(error: ValidationError) -> Any:

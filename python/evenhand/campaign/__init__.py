@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Campaign, above the procedures: what a campaign file asks for, point by point."""
 
+from evenhand.campaign.estimate import time_of
 from evenhand.campaign.file import REFERENCE, CampaignFile, Hooks, Reference, Suite, make_campaign, read_campaign
 from evenhand.campaign.jobs import Job, difference, jobs, seed_of
 from evenhand.campaign.options import AFTER, PointRequest, plan_of, read_point
+from evenhand.campaign.outline import Outline, OutlineRow, describe, deviations_of
 from evenhand.campaign.points import CampaignPlan, expand
 from evenhand.campaign.presets import preset_names, preset_text
 from evenhand.campaign.reference import reference_dut
@@ -15,9 +17,13 @@ __all__ = [
     "CampaignPlan",
     "Hooks",
     "Job",
+    "Outline",
+    "OutlineRow",
     "PointRequest",
     "Reference",
     "Suite",
+    "describe",
+    "deviations_of",
     "difference",
     "expand",
     "jobs",
@@ -29,4 +35,5 @@ __all__ = [
     "read_point",
     "reference_dut",
     "seed_of",
+    "time_of",
 ]

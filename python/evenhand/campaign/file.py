@@ -26,16 +26,26 @@ Order = Literal["in-turn", "shuffled"]
 
 
 def _one_or_more(value: Any) -> Any:
+    if value == []:
+        raise ValueError("is empty: name one or more")
     return [value] if isinstance(value, (str, int)) and not isinstance(value, bool) else value
 
 
-Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[tuple[Text, ...], Field(strict=False, min_length=1), BeforeValidator(_one_or_more)]
+def _text(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise ValueError("is a text, in quotes")
+    if not value.strip():
+        raise ValueError("is empty")
+    return value
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 Count = Annotated[int, Field(ge=1)]
 Duration = Annotated[float, with_unit(parse_duration), Field(gt=0)]
-Procedures = Annotated[tuple[ProcedureName, ...], Field(strict=False, min_length=1), BeforeValidator(_one_or_more)]
-HashTypes = Annotated[tuple[HashType, ...], Field(strict=False, min_length=1), BeforeValidator(_one_or_more)]
-Hosts = Annotated[tuple[Count | Text, ...], Field(strict=False, min_length=1), BeforeValidator(_one_or_more)]
+Procedures = Annotated[tuple[ProcedureName, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+HashTypes = Annotated[tuple[HashType, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+Hosts = Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 Repeats = Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
 
 
@@ -88,9 +98,12 @@ def _facts(value: Any) -> Any:
 
 
 class Published(_Table):
-    """What somebody published of this campaign, to be shown beside it. Nothing is measured or judged by it (SEED-07)."""
+    """A published experiment, shown beside what is measured. Nothing is measured or judged by it (SEED-07)."""
 
+    name: Text
     source: Text
+    plan: Text | None = None
+    """Of the series that `rises-up-to` and `falls-above` tell of."""
     dut: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
     """By the keys of the testbed file's `[dut.facts]`, as is `tester` (SEED-62, SEED-63)."""
     tester: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
@@ -101,6 +114,15 @@ class Published(_Table):
     note: Text | None = None
 
 
+class CampaignDut(_Table):
+    """What is known of the DUT before it is tested: suites that it cannot take part in are refused."""
+
+    hash_types: HashTypes
+    """All that it can be set to."""
+    reason: Text
+    """Why no others."""
+
+
 class Suite(_Table):
     """A series of points with one address plan. What stands behind `hooks` are options of the verbs, by their names."""
 
@@ -109,8 +131,8 @@ class Suite(_Table):
     plan: Text = "gateway-v4"
     hosts: Hosts = ("max",)
     """Per side: numbers, "N,M" for left and right, "doubling" (SEED-65), "max"."""
-    networks: Count | Text | None = None
-    frame_sizes: Annotated[tuple[Count | Text, ...], Field(strict=False, min_length=1), BeforeValidator(_one_or_more)] | None = None
+    networks: Count | str | None = None
+    frame_sizes: Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)] | None = None
     """None: the smallest."""
     hash_types: HashTypes | None = None
     """What the DUT is set to. None: the file does not say."""
@@ -180,8 +202,9 @@ class CampaignFile(_Table):
     order: Order = "shuffled"
     hooks: Hooks = Hooks()
     reference: Reference | None = None
-    published: Published | None = None
-    suite: Annotated[tuple[Suite, ...], Field(strict=False, min_length=1)]
+    dut: CampaignDut | None = None
+    published: Annotated[tuple[Published, ...], Field(strict=False)] = ()
+    suite: Annotated[tuple[Suite, ...], Field(strict=False)]
 
     _where: str = PrivateAttr(default="campaign")
     _folder: Path = PrivateAttr(default=Path())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: the options of a point, which are those of its procedure's verb, by the same names and with the same defaults, read the same way."""
+"""Campaign: the options of a point are those of its procedure's verb: the same names, the same defaults, read the same way."""
 
 from __future__ import annotations
 
@@ -152,13 +152,13 @@ def _read_goal(point: Point, limits: TestbedLimits, throughput_fps: float | None
         case "burst":
             return _fill(BurstOptions, options).read(retries, limits)
         case "back-to-back":
-            goal = _fill(BackToBackOptions, options).read(retries, limits)
-            return goal if known_fps is None else replace(goal, throughput_fps=known_fps, throughput_source=after)
+            bursts = _fill(BackToBackOptions, options).read(retries, limits)
+            return bursts if known_fps is None else replace(bursts, throughput_fps=known_fps, throughput_source=after)
         case "recovery":
             if known_fps is None:
                 return _fill(OverloadOptions, options).read(retries, limits, None)
-            goal = _fill(OverloadOptions, options | {"throughput": repr(known_fps)}).read(retries, limits, None)
-            return replace(goal, throughput_source=after)
+            overload = _fill(OverloadOptions, options | {"throughput": repr(known_fps)}).read(retries, limits, None)
+            return replace(overload, throughput_source=after)
         case "latency":
             test = DelayTest.LATENCY if options["profile"] == str(LatencyProfile.RFC8219) else DelayTest.LATENCY_RFC2544
             return _fill(LoadOptions, options).read(test, known_fps, tagged_frames=options["tagged"], **retries.read(limits))

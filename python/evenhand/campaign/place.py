@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from evenhand.errors import EvenhandError, RequestError
 
 _DASHES = re.compile(r"--(?=[a-z])")
+_OTHER_NAMES = {"frame-size": "frame-sizes"}
+"""Options that are lists in a file."""
 
 
 @contextmanager
@@ -19,5 +21,5 @@ def placed(where: str) -> Iterator[None]:
         yield
     except EvenhandError as error:
         inner = _DASHES.sub("", error.where)
-        place = f"{where}: {inner}" if inner else where
-        raise RequestError(error.what, where=place, next_step=_DASHES.sub("", error.next_step)) from error
+        place = ": ".join(part for part in (where, _OTHER_NAMES.get(inner, inner)) if part)
+        raise RequestError(error.what, where=place, next_step=_DASHES.sub("", error.next_step) or "Correct it there.") from error

@@ -62,6 +62,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
     suites = []
     for suite in file.suite:
         where = f"{file.where}: suite {suite.name!r}"
+        _check_hash_types(suite, file, where)
         found = _points_of(suite, where)
         points += found
         suites.append(_spec_of(suite, found))
@@ -111,6 +112,15 @@ def _points_of(suite: Suite, where: str) -> list[Point]:
             read_point(point)
         points.append(point)
     return points
+
+
+def _check_hash_types(suite: Suite, file: CampaignFile, where: str) -> None:
+    """RequestError for a hash that the DUT cannot be set to (SEED-69)."""
+    for hash_type in suite.hash_types or ():
+        if file.dut is not None and hash_type not in file.dut.hash_types:
+            raise RequestError(
+                f"{hash_type}: {file.dut.reason}", where=f"{where}: hash-types", next_step=f"Use {' or '.join(file.dut.hash_types)}."
+            )
 
 
 def _check_options(suite: Suite, where: str) -> None:

@@ -15,7 +15,11 @@ from evenhand.series.reading import StoredSearch
 
 _REPETITION = re.compile(r",? repetition \d+$")
 _LATENCY_RFC2544 = "latency-rfc2544"
-_WITHOUT_NUMBER = {"tester_limit": "the tester's own limit was reached", "below_minimum": "frames were lost at the lowest load too"}
+_WITHOUT_NUMBER = {
+    "measured": "too many frames were lost for a figure: a lost frame is infinitely late",
+    "tester_limit": "the tester's own limit was reached",
+    "below_minimum": "frames were lost at the lowest load too",
+}
 
 
 def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRecord, ...]:

@@ -73,6 +73,20 @@ class WritableFile:
             connection.execute("UPDATE run SET versions = ?", (to_json({**json.loads(old), **versions}),))
 
 
+def insert_trial(
+    connection: sqlite3.Connection, search_id: int, result: TrialResult, number: int, *, purpose: str, attempt: int, is_full_length: bool
+) -> None:
+    """In a transaction of `WritableFile.writing`."""
+    connection.execute(
+        "INSERT INTO trials (search_id, number, purpose, attempt, is_full_length, verdict, intended_fps,"
+        " intended_duration_s, loss_ratio, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            search_id, number, purpose, attempt, is_full_length, str(result.verdict), result.intended_fps,
+            result.intended_duration_s, result.loss_ratio, to_json(result.raw),
+        ),
+    )  # fmt: skip
+
+
 class SearchWriter:
     """Writes the trials of one search; made by `RunStore.search`. Its methods raise StorageError."""
 
@@ -95,14 +109,9 @@ class SearchWriter:
 
     def _insert(self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool) -> None:
         with self._store.writing() as connection:
-            connection.execute(
-                "INSERT INTO trials (search_id, number, purpose, attempt, is_full_length, verdict, intended_fps,"
-                " intended_duration_s, loss_ratio, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    self._search_id, number, purpose, attempt, is_full_length, str(result.verdict), result.intended_fps,
-                    result.intended_duration_s, result.loss_ratio, to_json(result.raw),
-                ),
-            )  # fmt: skip
+            insert_trial(
+                connection, self._search_id, result, number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length
+            )
 
     def finish(self, result: SearchResult) -> None:
         """Store how the search ended."""

@@ -120,6 +120,8 @@ class Tester(_Table):
 class DutFacts(_Table):
     """What a report says of the DUT, in the user's words; nothing is read from it, and no verdict uses it (SEED-07, SEED-81, SEED-84)."""
 
+    machine: Fact | None = None
+    """Maker and model."""
     system: Fact | None = None
     """Operating system and version."""
     kernel: Fact | None = None

@@ -38,6 +38,11 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
     goes before what the preset says of its suites.
     """
     own = _hyphenated(document, where)
+    suites = own.get("suite", [])
+    if not isinstance(suites, list) or not all(isinstance(suite, dict) for suite in suites):
+        raise RequestError("suites are a list of tables", where=f"{where}: suite", next_step="Write [[suite]] above each.")
+    if not suites and "preset" not in own:
+        raise RequestError("there is nothing to measure", where=f"{where}: suite", next_step="Write a table [[suite]], or name a preset.")
     name = own.get("preset")
     if not isinstance(name, str):
         return _laid_out(own, where)
@@ -45,8 +50,6 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
     every = _every(own, where)
     suites = [{**suite, **every} for suite in base["suite"]]
     added = own.get("suite", [])
-    if not isinstance(added, list) or not all(isinstance(suite, dict) for suite in added):
-        raise RequestError("suites are a list of tables", where=f"{where}: suite", next_step="Write [[suite]] above each.")
     for suite in added:
         place = next((i for i, known in enumerate(suites) if known["name"] == suite.get("name")), None)
         if place is None:
@@ -64,10 +67,7 @@ def _laid_out(document: dict[str, Any], where: str) -> dict[str, Any]:
         return document
     every = _every(document, where)
     rest = {key: value for key, value in document.items() if key != EVERY_SUITE}
-    suites = rest.get("suite")
-    if isinstance(suites, list):
-        rest["suite"] = [{**every, **suite} if isinstance(suite, dict) else suite for suite in suites]
-    return rest
+    return {**rest, "suite": [{**every, **suite} for suite in rest["suite"]]}
 
 
 def _every(document: dict[str, Any], where: str) -> dict[str, Any]:
