@@ -55,7 +55,10 @@ def kill_and_resume(folder: Path, *, kills: int, seed: int) -> None:
     while killed < kills:
         process = start(folder, *begin, *(["--resume"] if run.exists() else []))
         # Starting up takes longest of all; what counts are the moments after it.
-        requests, before = folder / "requests.jsonl", (folder / "requests.jsonl").stat().st_size if (folder / "requests.jsonl").exists() else 0
+        requests, before = (
+            folder / "requests.jsonl",
+            (folder / "requests.jsonl").stat().st_size if (folder / "requests.jsonl").exists() else 0,
+        )
         while process.poll() is None and (not requests.exists() or requests.stat().st_size == before):
             time.sleep(0.002)
         with suppress(subprocess.TimeoutExpired):

@@ -79,7 +79,7 @@ def export(file: FileArgument, format: FormatOption, table: TableOption = None, 
 def _content(record: CampaignRecord, format: Format, table: TableName) -> bytes:  # noqa: A002
     match format:
         case Format.JSON:
-            return f"{json.dumps(export_document(record), indent=2, allow_nan=False)}\n".encode()
+            return f"{json.dumps(export_document(record), allow_nan=False)}\n".encode()
         case Format.CSV:
             return to_csv(record, table).encode()
         case Format.PARQUET:

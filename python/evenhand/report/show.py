@@ -32,6 +32,7 @@ def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
     for _, group in groupby(numbered, key=lambda entry: _title(entry[1])):
         entries = list(group)
         yield Text("")
+        yield Text(visible(_title(entries[0][1])), style="bold")
         yield _points_table(entries)
         for number, point in entries:
             if note := point.reason or point.stopped_early:
@@ -56,9 +57,7 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     )
     if point.hash_type is not None:
         yield _line(f"The DUT hashes {_hash(point.hash_type)}.")
-    yield _line(
-        f"State: {_state(measured)}{_reason(measured)}. {len(measured.values)} values of {point.repetitions} repetitions asked for."
-    )
+    yield _line(f"State: {_state(measured)}{_reason(measured)}. {len(measured.values)} of {point.repetitions} repetitions have a value.")
     statistics = Statistics.of(measured.values)
     if statistics is not None:
         median, low, high = (_figure(value, figure) for value in (statistics.median, statistics.minimum, statistics.maximum))
@@ -111,10 +110,7 @@ def _title(measured: PointRecord) -> str:
 def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
     first = entries[0][1]
     figure = FIGURES[first.point.procedure]
-    table = Table(
-        title=Text(visible(_title(first))), title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )  # fmt: skip
+    table = Table(header_style="bold", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     has_networks = any(measured.point.networks != (1, 1) for _, measured in entries)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("hosts x networks" if has_networks else "hosts", justify="right", overflow="fold")
