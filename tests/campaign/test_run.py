@@ -84,7 +84,7 @@ def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path)
     assert many["single_pair"]["throughput_fps_per_direction"] == record.points[0].values[0]
     assert record.spec["suite"][0]["name"] == "a"
     assert record.versions["engine"]
-    assert str(tmp_path) not in str(record)[len(str(record.path)) * 2 :] or str(tmp_path) not in (tmp_path / "run.evenhand").read_text(
+    assert str(tmp_path).encode() not in (tmp_path / "run.evenhand").read_bytes()  # whoever gets the file learns no folder
         "latin-1"
     )
 

@@ -87,14 +87,14 @@ def open_to_read(path: Path) -> Iterator[RunTables]:
             _restrain(connection)
             yield RunTables(connection, _check(connection, path))
         except (sqlite3.Error, sqlite3.Warning, EngineError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            raise not_a_run(path, f"it lacks {error}" if isinstance(error, KeyError) else str(error)) from error
+            raise not_a_run(path, f"it lacks {error}" if isinstance(error, KeyError) else _word(error)) from error
         except (RecursionError, MemoryError) as error:
             raise not_a_run(path, "it holds more than can be read") from error
 
 
 def as_mapping(text: str, what: str) -> dict[str, Any]:
     """A JSON object. ValueError names `what`."""
-    value = read_json(text)
+    value = _read(text, what)
     if not isinstance(value, dict):
         raise ValueError(f"{what} is no JSON object")
     return value
@@ -102,10 +102,17 @@ def as_mapping(text: str, what: str) -> dict[str, Any]:
 
 def as_texts(text: str, what: str) -> list[str]:
     """A JSON array of strings. ValueError names `what`."""
-    value = read_json(text)
+    value = _read(text, what)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(f"{what} is no JSON array of texts")
     return value
+
+
+def _read(text: str, what: str) -> Any:
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise ValueError(f"{what} is no JSON that can be read: {error}") from error
 
 
 def as_seed(text: str) -> int:
@@ -168,7 +175,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _word(text: object) -> str:
-    return " ".join(str(text).split())[:100]
+    return " ".join(str(text).split())[:200]
 
 
 def _objects(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
