@@ -36,6 +36,8 @@ NOT_RUN = {
     "evenhand check --looped": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py does it with one load",
     "evenhand check --watch 60s": "takes a minute",
     "evenhand throughput lab:linux": "takes a minute",
+    "evenhand show monday.evenhand": "needs a run: tests/cli/test_show.py does it",
+    "evenhand export monday.evenhand": "needs a run: tests/cli/test_export.py does it",
     "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",
     "evenhand throughput reference-router.toml": "needs that router beside it: tests/cli/test_router.py makes a trial so",
     "evenhand trial lab:linux": "needs root: the walk through the tutorial runs it",
