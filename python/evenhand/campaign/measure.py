@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from evenhand.campaign.jobs import Job
 from evenhand.campaign.options import PointRequest, plan_of, read_point
 from evenhand.campaign.reference import reference_dut
 from evenhand.errors import EvenhandError
+from evenhand.locks import InUseError
 from evenhand.procedure import (
     Conditions,
     Note,
@@ -36,6 +38,10 @@ from evenhand.series.repetition_recorder import STOPPED, CannotContinueError, Re
 from evenhand.series.run_points import why_no_number
 from evenhand.series.store import StorageError
 from evenhand.trial import TrialResult, join_directions
+
+ENGINE_ENDS_WITHIN_S = 15.0
+"""When a campaign was killed and goes on at once, its engine may still be closing the ports."""
+LOOK_AGAIN_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +91,7 @@ def measure_point(order: PointOrder, keeper: Keeper, *, engine: Path | None, on_
 
     Raises:
         StorageError: Nothing can be kept any longer.
+        InUseError: Another tester has the testbed.
         EvenhandError: There is no testbed, which is so for every other point.
         KeyboardInterrupt: A trial was stopped.
     """
@@ -112,7 +119,7 @@ def _measure_on(setup: Setup, order: PointOrder, keeper: Keeper, engine: Path | 
         request = read_point(order.point, setup.testbed.limits, throughput_fps=order.throughput_fps)
         for job in order.jobs:
             _measure_repetition(job, request, setup, testbed, order, keeper, engine, on_event)
-    except StorageError:
+    except (StorageError, InUseError):
         raise
     except EvenhandError as error:
         return f"{error.what} ({error.where})" if error.where else error.what
@@ -129,7 +136,8 @@ def _measure_repetition(
     engine: Path | None,
     on_event: OnCampaignEvent,
 ) -> None:
-    for is_anew in (False, True):
+    is_anew, waited_until_s = False, time.monotonic() + ENGINE_ENDS_WITHIN_S
+    while True:
         recorder = keeper.begin(job.point, job.repetition, seed=job.seed, testbed=testbed, anew=is_anew)
         on_event(RepetitionBegan(job=job, stored_trials=recorder.stored_trials))
         bed = OpenTestbed(setup=setup, engine=engine, recorder=recorder, replay=recorder, on_event=on_event)
@@ -137,6 +145,12 @@ def _measure_repetition(
             ended = _measure(bed, job, request, order.single_pair)
         except CannotContinueError:
             on_event(Note(text="It cannot go on where it was cut short, since conditions have changed; this repetition begins anew."))
+            is_anew = True
+            continue
+        except InUseError:
+            if time.monotonic() > waited_until_s:
+                raise
+            time.sleep(LOOK_AGAIN_S)
             continue
         if ended.outcome == STOPPED:
             raise KeyboardInterrupt

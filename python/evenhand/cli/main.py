@@ -29,10 +29,12 @@ from evenhand.cli import (
     recovery,
     router,
     show,
+    status,
     streams,
     throughput,
     trial,
 )
+from evenhand.cli import run as run_verb
 from evenhand.cli.common import err
 from evenhand.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
 from evenhand.report.plain import visible
@@ -65,6 +67,8 @@ app.command("pdv", epilog=delay.PDV_EXAMPLE)(delay.pdv)
 app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
 app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
 app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
+app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
+app.command("status", epilog=status.EXAMPLE)(status.status)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("show", epilog=show.EXAMPLE)(show.show)
 app.command("export", epilog=export.EXAMPLE)(export.export)

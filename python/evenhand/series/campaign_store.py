@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from evenhand.errors import HostError, RequestError
-from evenhand.locks import Resource, holding
 from evenhand.series.campaign import HookRun, Point
+from evenhand.series.campaign_lock import campaign_locked
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.series.point_document import point_document
@@ -75,7 +74,6 @@ class CampaignStore(WritableFile):
                 "INSERT INTO sessions (started_at, command, versions, host, notes) VALUES (?, ?, ?, ?, '[]')",
                 (now(), to_json(without_folders(command)), to_json(read_versions()), to_json(self._host)),
             ).lastrowid
-            opened.execute("UPDATE run SET finished_at = NULL")
 
     @classmethod
     def create(
@@ -90,7 +88,7 @@ class CampaignStore(WritableFile):
         connection = create_file(path, command=command, host_name=host_name, schema_version=CAMPAIGN_VERSION)
         with ExitStack() as stack:
             stack.callback(connection.close)
-            stack.enter_context(_locked(path))
+            stack.enter_context(campaign_locked(path))
             try:
                 with connection:
                     connection.execute(
@@ -118,7 +116,7 @@ class CampaignStore(WritableFile):
             HostError: Another process writes it; or it cannot be written.
         """
         with ExitStack() as stack:
-            stack.enter_context(_locked(path))
+            stack.enter_context(campaign_locked(path))
             if not read_record(path).is_campaign:
                 raise RequestError("this is the run of a single verb, not a campaign", where=str(path), next_step="Give that verb again.")
             try:
@@ -157,7 +155,7 @@ class CampaignStore(WritableFile):
     def finish(self) -> None:
         """Nothing is left to be measured."""
         with self.writing() as connection:
-            connection.execute("UPDATE run SET finished_at = ?", (now(),))
+            connection.execute("UPDATE run SET finished_at = ? WHERE finished_at IS NULL", (now(),))
 
     @property
     def head(self) -> CampaignHead:
@@ -225,6 +223,7 @@ class CampaignStore(WritableFile):
     def reopen_points(self) -> int:
         """Forget why points ended early: they are measured again. How many there are."""
         with self.writing() as connection:
+            connection.execute("UPDATE run SET finished_at = NULL WHERE EXISTS (SELECT 1 FROM points WHERE reason IS NOT NULL)")
             return connection.execute("UPDATE points SET reason = NULL WHERE reason IS NOT NULL").rowcount
 
     def ended_points(self) -> frozenset[str]:
@@ -305,13 +304,3 @@ class CampaignStore(WritableFile):
 
     def _point_id(self, point: Point) -> int:
         return int(self.rows("SELECT id FROM points WHERE key = ?", point.key)[0]["id"])
-
-
-def _locked(path: Path) -> AbstractContextManager[tuple[int, ...]]:
-    """Nobody else writes this file until the block ends. HostError names who does."""
-    try:
-        facts = os.stat(path)
-    except OSError as error:
-        raise RequestError("there is no such file", where=str(path), next_step="Begin it: evenhand run CAMPAIGN.toml.") from error
-    resource = Resource(key=f"campaign {facts.st_dev} {facts.st_ino}", label=f"the campaign {path.name}")
-    return holding([resource], where=str(path), next_step="Wait for it, or stop it; `evenhand status` shows how far it is.")
