@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from evenhand.errors import EvenhandError, RequestError
+from evenhand.errors import HostError, RequestError
 from evenhand.report.campaign_document import export_document, summary_document
 from evenhand.report.show import campaign_report, point_report
 from evenhand.report.table_files import to_csv
@@ -58,14 +58,23 @@ def show_everything(path: Path, width: int = 80) -> str:
     return shown.getvalue()
 
 
+class Content(bytes):
+    """Of a file; a test that fails does not print all of it."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} octets>"
+
+
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return write_run(tmp_path_factory.mktemp("sound") / "a.evenhand").read_bytes()
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Content:
+    return Content(write_run(tmp_path_factory.mktemp("sound") / "a.evenhand").read_bytes())
 
 
 @FUZZ
 @given(data=st.data())
-def test_a_file_with_wrong_octets_is_shown_or_refused(sound: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_a_file_with_wrong_octets_is_shown_or_refused(
+    sound: Content, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     folder = tmp_path_factory.mktemp("octets")
     content = bytearray(sound)
     page = st.integers(0, len(sound) // 4096 - 1).flatmap(lambda n: st.integers(n * 4096, n * 4096 + 150))
@@ -74,17 +83,15 @@ def test_a_file_with_wrong_octets_is_shown_or_refused(sound: bytes, tmp_path_fac
     path = folder / "a.evenhand"
     path.write_bytes(content[: data.draw(st.sampled_from([len(sound)] * 5 + [4096, 5000, 99]))])
     before = contents(folder)
-    try:
+    with suppress(RequestError, HostError):
         show_everything(path)
-    except EvenhandError as error:
-        assert error.exit_code in (2, 3)
     assert contents(folder) == before
 
 
 @FUZZ
 @given(column=st.sampled_from(JSON_COLUMNS), data=st.data())
 def test_a_file_with_other_values_is_shown_or_refused(
-    sound: bytes, tmp_path_factory: pytest.TempPathFactory, column: str, data: st.DataObject
+    sound: Content, tmp_path_factory: pytest.TempPathFactory, column: str, data: st.DataObject
 ) -> None:
     """A value anywhere in any of its JSON is another one, or gone."""
     path = tmp_path_factory.mktemp("values") / "a.evenhand"
@@ -143,7 +150,7 @@ def test_a_formula_is_a_text_in_csv(tmp_path: Path) -> None:
     assert ",'=1+1," in to_csv(read_record(run), "trials")
 
 
-def test_the_file_of_these_tests_is_a_sound_one(sound: bytes, tmp_path: Path) -> None:
+def test_the_file_of_these_tests_is_a_sound_one(sound: Content, tmp_path: Path) -> None:
     """Else every refusal above would be of the same thing."""
     path = tmp_path / "a.evenhand"
     path.write_bytes(sound)

@@ -107,7 +107,7 @@ def test_tables_that_evenhand_did_not_make_are_refused(run: Path, statements: li
     [
         ("UPDATE searches SET seed = ?", str(2**64), "is no seed"),
         ("UPDATE searches SET seed = ?", "-1", "is no seed"),
-        ("UPDATE searches SET seed = ?", "١", "is no seed"),
+        ("UPDATE searches SET seed = ?", "\u0661", "is no seed"),
         ("UPDATE searches SET frame_size = ?", "big", "searches.frame_size has a value that is no INTEGER"),
         ("UPDATE searches SET name = ?", b"\0\1", "searches.name has a value that is no TEXT"),
         ("UPDATE trials SET loss_ratio = ?", 9e999, "trials.loss_ratio has a value that is no REAL"),

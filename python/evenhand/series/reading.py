@@ -276,10 +276,13 @@ def read_searches(tables: RunTables) -> Mapping[int, StoredSearch]:
 
 
 def _search(row: Row, trials: list[StoredTrial]) -> StoredSearch:
+    setup = as_mapping(row["setup"], "searches.setup")
+    if not isinstance(setup.get("name", ""), str):
+        raise ValueError("the testbed's name in searches.setup is no text")
     return StoredSearch(
         name=row["name"], kind=row["kind"], started_at=row["started_at"], finished_at=row["finished_at"],
         plan=as_mapping(row["plan"], "searches.plan"), frame_size=row["frame_size"], seed=as_seed(row["seed"]),
-        setup=as_mapping(row["setup"], "searches.setup"), goal=as_mapping(row["goal"], "searches.goal"), outcome=row["outcome"],
+        setup=setup, goal=as_mapping(row["goal"], "searches.goal"), outcome=row["outcome"],
         result=None if row["result"] is None else as_mapping(row["result"], "searches.result"),
         trials=tuple(sorted(trials, key=lambda trial: trial.number)),
     )  # fmt: skip
