@@ -54,7 +54,8 @@ PICTURES = {"demo.svg": demo_picture, "series.svg": series_picture}
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, draw in PICTURES.items():
-        (FOLDER / name).write_bytes(draw())
+        head, _, rest = draw().partition(b"\n")
+        (FOLDER / name).write_bytes(head + b"\n<!-- SPDX-License-Identifier: Apache-2.0 -->\n" + rest)
 
 
 if __name__ == "__main__":

@@ -105,7 +105,8 @@ def test_the_page_states_what_a_report_must_state(version: int) -> None:
     first = {4: "198.18.0.2", 6: "2001:2::2"}[version]
     gateway = {4: "10.0.0.2", 6: "2001:2:0:1000::2"}[version]
     for stated in (
-        f"direct-v{version}", f"gateway-v{version}", first, gateway, "via", "source 1024 \N{EN DASH} 65535", "destination 1 \N{EN DASH} 49151",
+        f"direct-v{version}", f"gateway-v{version}", first, gateway, "via", "source 1024 \N{EN DASH} 65535",
+        "destination 1 \N{EN DASH} 49151",
         "pseudorandom", "type 1: addresses only", "evenhand run appendix-a.toml", "seed of the campaign", "Intel X540-T2", "isolcpus=1,2",
         "ssh dut rss-type1", "rx-flow-hash set", "Debian GNU/Linux 12 (bookworm)",
     ):  # fmt: skip
@@ -186,9 +187,11 @@ def test_what_a_file_says_never_becomes_markup() -> None:
     hook = HookRun(when=HOSTILE, command=HOSTILE, exit_code=None, output=HOSTILE, duration_s=1.0)
     points = [
         replace(
-            found, point=replace(found.point, suite=HOSTILE, key=f"{HOSTILE}{number}", plan_options={HOSTILE: HOSTILE}, goal={HOSTILE: HOSTILE}),
-            reason=HOSTILE, hooks=(hook,),
-            repetitions=tuple(replace(rep, testbed=HOSTILE, started_at=HOSTILE, outcome=HOSTILE, reason=HOSTILE) for rep in found.repetitions),
+            found, reason=HOSTILE, hooks=(hook,),
+            point=replace(found.point, suite=HOSTILE, key=f"{HOSTILE}{number}", plan_options={HOSTILE: HOSTILE}, goal={HOSTILE: HOSTILE}),
+            repetitions=tuple(
+                replace(rep, testbed=HOSTILE, started_at=HOSTILE, outcome=HOSTILE, reason=HOSTILE) for rep in found.repetitions
+            ),
         )
         for number, found in enumerate(chosen)
     ]  # fmt: skip

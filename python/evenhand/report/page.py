@@ -248,5 +248,6 @@ def _footer(record: CampaignRecord) -> str:
     version = record.versions.get("evenhand", evenhand.__version__)
     return (
         f"Measured by Evenhand {version}, page by Evenhand {evenhand.__version__}. Method:"
-        " draft-lencse-bmwg-multiple-ip-addresses on top of RFC 2544, RFC 4814 and RFC 8219. Rates are frames per second per direction; frame sizes include the FCS."
+        " draft-lencse-bmwg-multiple-ip-addresses on top of RFC 2544, RFC 4814 and RFC 8219."
+        " Rates are frames per second per direction; frame sizes include the FCS."
     )
