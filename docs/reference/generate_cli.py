@@ -13,7 +13,7 @@ from typer.main import get_command
 from evenhand.cli.main import app
 
 PAGE = Path(__file__).with_name("cli.md")
-HEAD = """# Command line
+HEAD = r"""# Command line
 
 <!-- Written by docs/reference/generate_cli.py; `make docs` writes it anew. -->
 
@@ -31,10 +31,12 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | exit code | meaning |
 |---|---|
 | 0 | done; loss and INVALID trials are results |
-| 1 | of `plan prove` only: the draws are suspicious |
+| 1 | the answer is no: `plan prove` finds the draws suspicious, `compare --fail-below` a point below the limit |
 | 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
 | 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that it does not reach, what `--require` asks for |
 | 4 | bug |
+| 5 | what was found cannot be written to stdout: a full disk, a closed descriptor. It was found all the same; what is stored in files is stored |
+| 141 | the reader of stdout has gone (`\| head`), as if SIGPIPE had ended the program; nothing is said |
 | 130, 143 | interrupted by Ctrl-C, by SIGTERM |
 
 An error is three lines on stderr: what is wrong, where, what to do next. `--debug` adds the trace.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from secrets import token_hex
 
 from evenhand.errors import HostError, RequestError
 
@@ -42,6 +43,43 @@ def write_new(path: Path, content: bytes, *, where: str) -> None:
     except OSError as error:
         path.unlink(missing_ok=True)
         raise _unwritable(where, error) from error
+
+
+def replace_own(path: Path, content: bytes, *, mark: bytes, where: str) -> None:
+    """Make the file, or put it in the place of an older one of the same kind; a reader sees the old one or the new one, never a part.
+
+    Args:
+        mark: Stands in the first octets of files that may be replaced, and in those of the content.
+
+    Raises:
+        RequestError: Something else has this name: a file without the mark, a link, a folder.
+        HostError: The file cannot be written.
+    """
+    assert mark in content[:_HEAD]
+    fresh: Path | None = None
+    try:
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_file() or mark not in _head(path)):
+            raise _taken(where, "something else has this name, and is not overwritten")
+        # In the same folder, since a name moves within a file system only.
+        new = path.with_name(f".evenhand-{token_hex(8)}")
+        descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        fresh = new
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        fresh.replace(path)
+    except OSError as error:
+        raise _unwritable(where, error) from error
+    finally:
+        if fresh is not None:  # after an error; the new name is gone otherwise
+            fresh.unlink(missing_ok=True)
+
+
+_HEAD = 1024
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEAD)
 
 
 def _taken(where: str, what: str) -> RequestError:

@@ -40,6 +40,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "burst": ("burst", "TESTBED", "--burst", "16,64", "--rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--no-run"),
     "check": ("check", "--watch", "0"),
+    "compare": ("compare", "run.evenhand", "run.evenhand", "--fail-below", "0.97"),
     "dut setup": ("dut", "setup", "gateway-v4", "--os", "linux", "--left", "eth1", "--right", "eth2"),
     "lab": ("lab", "status", "linux"),
     "latency": ("latency", "TESTBED", "--rate", "10kfps", "--duration", "1s", "--from", "0.5s", "--repetitions", "2", "--no-run"),
@@ -55,7 +56,13 @@ LINES: dict[str, tuple[str, ...]] = {
     "trial": ("trial", "TESTBED", "--rate", "1kfps", "--duration", "1s", "--waits", "short"),
 }
 REAL_ENGINE = ("plan frames", "plan prove")
-ELSEWHERE = {"demo": "tests/cli/test_reference_demo.py", "router": "tests/cli/test_router.py"}
+ELSEWHERE = {
+    "run": "tests/campaign/test_documents.py",
+    "status": "tests/campaign/test_documents.py",
+    "demo": "tests/cli/test_reference_demo.py",
+    "router": "tests/cli/test_router.py",
+    "show": "tests/cli/test_show.py",
+}
 
 
 def validate(document: Any) -> None:
@@ -80,6 +87,8 @@ def test_a_document_is_as_the_schema_says(evenhand: Run, engine_playing: Play, t
     """R2544-23: who reads one verb's document can read them all; units are in the names."""
     if command not in REAL_ENGINE:
         engine_playing("simulated-640000")
+    if "run.evenhand" in LINES[command]:
+        evenhand("throughput", testbed, *QUICK[:-1], "--final-duration", "1s", "--run", "run.evenhand")
     ended = evenhand(*[testbed if word == "TESTBED" else word for word in LINES[command]], "--json")
     assert ended.code == 0, ended.err
     assert ended.json["command"] == command

@@ -139,7 +139,7 @@ def test_a_picture_is_drawn(evenhand: Run, tmp_path: Path, name: str) -> None:
     if name.endswith(".png"):
         assert content.startswith(b"\x89PNG")
     else:
-        # The letters are drawn as shapes; their text stands in comments.
+        # Text stays text: it can be searched, and a page chooses the font.
         for text in (
             b"plateau: all elements alike",
             b"even from",

@@ -25,7 +25,7 @@ from evenhand.procedure import ceiling
 from evenhand.reference import ReferenceDut
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
-from evenhand.series import store
+from evenhand.series import schema
 from evenhand.testbed.drivers import DRIVERS
 from evenhand.testbed.eal_arguments import ALLOWED, INSTEAD
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
@@ -257,14 +257,14 @@ def test_run_file_is_read_as_the_how_to_says(run: Run, tmp_path: Path) -> None:
         names = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
         assert {re.sub(r" \(.*\)", "", part) for part in re.split(r", (?![^(]*\))", columns)} == names - {"id"}
     connection.close()
-    assert store.SCHEMA_VERSION == 1
+    assert schema.SCHEMA_VERSION == 1
 
 
 def test_dependencies_page_names_every_dependency() -> None:
     """D14: none comes in without its reason and licence."""
     text = read("docs/explanation/dependencies.md")
     project = tomllib.loads(read("pyproject.toml"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    wanted = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
     packages = re.sub(r"#.*|^\[.*", "", read("tools/debian-packages.txt"), flags=re.MULTILINE)
     names = {re.split(r"[<>=~! ]", name)[0] for name in wanted} | set(packages.replace("|", " ").split()) - {"-"}
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []

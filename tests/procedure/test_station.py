@@ -13,8 +13,9 @@ FORBIDDEN = {
     "plan": {"testbed", "trial", "search", "procedure", "series", "report", "cli"},
     "trial": {"search", "procedure", "series", "report", "cli"},
     "search": {"testbed", "procedure", "series", "report", "cli"},
-    "procedure": {"series", "campaign", "report", "progress", "cli"},
-    "series": {"procedure", "campaign", "report", "progress", "cli"},
+    "procedure": {"series", "analysis", "campaign", "report", "progress", "cli"},
+    "series": {"procedure", "analysis", "campaign", "report", "progress", "cli"},
+    "analysis": {"testbed", "trial", "search", "reference", "lab", "campaign", "report", "progress", "cli"},
     "campaign": {"report"},
     "report": {"progress", "cli"},
 }
@@ -38,3 +39,11 @@ def test_a_station_imports_none_that_comes_after_it(station: str) -> None:
     files = sorted((PACKAGE / station).glob("*.py"))
     assert files
     assert {file.name: found for file in files if (found := imported(file) & FORBIDDEN[station])} == {}
+
+
+def test_the_analysis_takes_nothing_of_procedures_but_their_statistics() -> None:
+    """It reads records: what measures must be out of its reach (SEED-07)."""
+    for file in (PACKAGE / "analysis").glob("*.py"):
+        tree = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        modules = {node.module or "" for node in tree if isinstance(node, ast.ImportFrom)}
+        assert {module for module in modules if module.startswith("evenhand.procedure")} <= {"evenhand.procedure.statistics"}

@@ -165,7 +165,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         read_run(tmp_path / "empty.evenhand")
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [0, 3])
 def test_a_run_of_another_schema_version_is_refused(tmp_path: Path, version: int) -> None:
     path = tmp_path / "a.evenhand"
     write_run(path)

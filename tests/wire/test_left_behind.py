@@ -16,10 +16,10 @@ import pytest
 from wire_session import engine, memif_cable, open_ports
 
 from evenhand.errors import HostError
+from evenhand.own_folder import LOCK, own_folder
 from evenhand.plan import gateway_v4
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference import ReferenceDut, reference_router
-from evenhand.reference.folder import LOCK, own_folder
 
 pytestmark = pytest.mark.wire
 
@@ -94,7 +94,7 @@ def test_only_what_is_ours_and_dead_is_removed(tmp_path: Path) -> None:
 
 _HOLDER = """
 import sys, time
-from evenhand.reference.folder import own_folder
+from evenhand.own_folder import own_folder
 with own_folder() as folder:
     (folder / "left.sock").touch()
     print(folder, flush=True)

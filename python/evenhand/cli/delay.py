@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.after import throughput_searches
 from evenhand.cli.common import (
     FramesOption,
     TestbedArgument,
@@ -26,7 +27,7 @@ from evenhand.procedure import DelayGoal, DelayTest, Setup
 from evenhand.procedure.delay import REPETITIONS
 from evenhand.report import delay_lines, delay_table
 from evenhand.search import Outcome
-from evenhand.series import StoredSearch, read_run, without_folders
+from evenhand.series import StoredSearch, without_folders
 from evenhand.testbed import TestbedLimits
 from evenhand.units import format_rate, parse_duration, parse_rate
 
@@ -143,7 +144,7 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
     )
     outcomes = [str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)]
     found: StoredSearch | None = None
-    for search in read_run(path).searches:
+    for search in throughput_searches(path):
         conditions = (
             devices_of(search.setup), search.plan, search.frame_size, search.setup.get("mix"), sorted(search.setup.get("directions", []))
         )  # fmt: skip

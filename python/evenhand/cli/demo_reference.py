@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evenhand.cli.common import err, open_run, out, write_json
+from evenhand.cli.common import command_line, err, open_run, out, write_json
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
@@ -19,7 +19,7 @@ from evenhand.reference import ReferenceDut, reference_router
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
 from evenhand.report.bias_page import write_bias_page
 from evenhand.search import ThroughputGoal, ThroughputResult
-from evenhand.series import RunStore, read_host_facts, read_versions
+from evenhand.series import RunStore, read_host_facts, read_versions, without_folders
 from evenhand.trial import Waits
 
 PLANS = ("gateway_v4", "gateway_v6")
@@ -92,15 +92,14 @@ def reference_demo(
             # The first of them is the one with a single pair; each has a router of its own, set up alike but for its hash (SEED-02).
             one_pair = SinglePair.of(cases[0].result, cases[0].profile) if cases else None
             cases.append(replace(done, profile=replace(done.profile, single_pair=one_pair)))
+    _write_page(cases, page, run)  # before anything is printed: a closed pipe must not cost the page
     if json_output:
-        _write_page(cases, page)
         write_json(_document(cases, run, page, host_name=host_name))
         return
     console = out()
     console.print(bias_picture(cases))
     for line in bias_lines(cases):
         console.print(line, markup=False)
-    _write_page(cases, page)
     for file, what in ((run, "Every trial is stored in"), (page, "The page with the picture:")):
         if file is not None:
             console.print(f"{what} {file}", markup=False)
@@ -132,9 +131,11 @@ def _measure(
         return BiasCase(profile=found.profile, prediction=prediction, result=found.search, counters=router.counters())
 
 
-def _write_page(cases: list[BiasCase], page: Path | None) -> None:
+def _write_page(cases: list[BiasCase], page: Path | None, run: Path | None) -> None:
     if page is not None:
-        write_bias_page(cases, page, host=read_host_facts(), versions=read_versions())
+        # As in a run file: a page is made to be sent to others, whom the folders of this host do not concern.
+        command = without_folders(command_line())
+        write_bias_page(cases, page, host=read_host_facts(), versions=read_versions(), command=command, run=run)
 
 
 def _hosts(plan: AddressPlan) -> str:

@@ -15,9 +15,11 @@ from evenhand.cli import (
     back_to_back,
     burst,
     check,
+    compare,
     delay,
     demo,
     dut,
+    export,
     lab,
     learn,
     loss,
@@ -25,20 +27,26 @@ from evenhand.cli import (
     predict,
     prove,
     recovery,
+    report,
     router,
+    show,
+    status,
+    streams,
     throughput,
     trial,
 )
+from evenhand.cli import run as run_verb
 from evenhand.cli.told import tell
 from evenhand.cli.usage import is_plain_help, usage_error
-from evenhand.errors import EvenhandError, RequestError
+from evenhand.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
 
 INTERRUPTED = 130
 TERMINATED = 143
 
 app = typer.Typer(
     help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
-    epilog="Exit codes: 0 done, 1 suspicious draws, 2 bad request, 3 host not ready, 4 bug, 130 interrupted. "
+    epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout full, 130 interrupted, "
+    "141 stdout's reader gone. "
     "Try: evenhand plan show gateway-v4",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -50,6 +58,7 @@ app.add_typer(plan.app, name="plan")
 app.add_typer(dut.app, name="dut")
 app.add_typer(lab.app, name="lab")
 app.command("check", epilog=check.EXAMPLE)(check.check)
+app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
 app.command("router", epilog=router.EXAMPLE)(router.router)
@@ -60,7 +69,12 @@ app.command("pdv", epilog=delay.PDV_EXAMPLE)(delay.pdv)
 app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
 app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
 app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
+app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
+app.command("status", epilog=status.EXAMPLE)(status.status)
+app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
+app.command("show", epilog=show.EXAMPLE)(show.show)
+app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 
 
@@ -84,14 +98,26 @@ def main(arguments: list[str]) -> int:
     # `--debug` is welcome anywhere on the line, not only before the verb.
     is_debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+
+    def told(error: EvenhandError) -> int:
+        return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
+
     try:
         code = app(arguments, standalone_mode=False, prog_name="evenhand")
+        sys.stdout.flush()
+    except OutputError as error:
+        streams.drop()
+        if error.is_closed_pipe:
+            return streams.BROKEN_PIPE
+        return told(error)
     except EvenhandError as error:
-        return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
+        return told(error)
     except typer.TyperException as error:
-        if is_plain_help(error):
-            return RequestError.exit_code
-        return tell(usage_error(error), _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
+        return RequestError.exit_code if is_plain_help(error) else told(usage_error(error))
+    except (OSError, MemoryError) as error:
+        return told(_of_the_host(error))
+    except Exception as error:
+        return told(_bug(error))
     if code == INTERRUPTED:
         print("Interrupted.", file=sys.stderr)
     return code if isinstance(code, int) else 0
@@ -99,6 +125,7 @@ def main(arguments: list[str]) -> int:
 
 def run() -> None:
     """Entry point."""
+    streams.guard()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
     sys.exit(main(sys.argv[1:]))
@@ -118,3 +145,24 @@ def _command_of(arguments: list[str]) -> str | None:
         # All three of `lab` write the same document.
         return words[0] if words[0] == "lab" else " ".join(words[:2])
     return words[0] if words and words[0] in names else None
+
+
+def _of_the_host(error: OSError | MemoryError) -> HostError:
+    """What no verb has foreseen: a folder that may not be read, a disk that is full."""
+    if isinstance(error, MemoryError):
+        made = HostError("this host has too little memory", next_step="End other programs, or ask for less.")
+    else:
+        names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        made = HostError(
+            error.strerror or str(error), where=" and ".join(names), next_step="See its permissions, and the room on its disk."
+        )
+    made.__cause__ = error
+    return made
+
+
+def _bug(error: Exception) -> EngineError:
+    made = EngineError(
+        f"a bug of Evenhand: {type(error).__name__}: {error}", next_step="Please report it, with what the same command shows with --debug."
+    )
+    made.__cause__ = error
+    return made

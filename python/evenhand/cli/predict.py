@@ -32,7 +32,6 @@ from evenhand.predict import (
 from evenhand.predict import (
     predict as predict_loads,
 )
-from evenhand.predict.picture import check_picture_name, draw_series
 from evenhand.predict.text import (
     closing_sentence,
     describe_model,
@@ -40,6 +39,7 @@ from evenhand.predict.text import (
     series_table,
     summary_table,
 )
+from evenhand.report.figures_predict import check_picture_name, draw_series
 
 EXAMPLE = "Example: evenhand predict gateway-v4 --hosts 16 --elements 16 --hash type1"
 DEFAULT_ELEMENTS = 16

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from evenhand.cli.common import err, write_json
 from evenhand.errors import EvenhandError
+from evenhand.report.plain import visible
 
 E = TypeVar("E", bound=EvenhandError)
 _TOLD = "its document has told it"
@@ -41,5 +42,5 @@ def tell(error: EvenhandError, command: str | None, *, is_json: bool, is_debug: 
     for title, text, style in (("Error", error.what, "bold red"), ("Where", error.where, "bold"), ("Next", error.next_step, "bold")):
         if text:
             console.print(f"[{style}]{title}:[/] ", end="")
-            console.print(text, markup=False, soft_wrap=True)
+            console.print("\n".join(map(visible, text.split("\n"))), markup=False, soft_wrap=True)
     return error.exit_code

@@ -4,6 +4,7 @@
 from evenhand.predict.even import doubling_series, even_limit, maximum_hosts, smallest_even_hosts, with_hosts
 from evenhand.predict.loads import BOTH_DIRECTIONS, Prediction, predict
 from evenhand.predict.model import OPENBSD_SEED, VERIFICATION_KEY, DeviceModel, HashType, round_robin_table, symmetric_key
+from evenhand.predict.neighbors import NeighborCost, neighbor_entries
 from evenhand.predict.toeplitz import element_of, hash_input, hash_octets
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "VERIFICATION_KEY",
     "DeviceModel",
     "HashType",
+    "NeighborCost",
     "Prediction",
     "doubling_series",
     "element_of",
@@ -19,6 +21,7 @@ __all__ = [
     "hash_input",
     "hash_octets",
     "maximum_hosts",
+    "neighbor_entries",
     "predict",
     "round_robin_table",
     "smallest_even_hosts",

@@ -73,16 +73,16 @@ def percentile(ordered: list[float], share: float) -> float:
 def median_interval(ordered: list[float]) -> Interval:
     """From the k-th value to the k-th from the end, with the largest k that covers WANTED_LEVEL; else from the first to the last."""
     count = len(ordered)
+    below = 1  # subsets in which fewer than k of the values lie below the median: a sum that grows with k, and is not begun anew for each
     k = 1
-    while 2 * (k + 1) <= count and _coverage(count, k + 1) >= WANTED_LEVEL:
-        k += 1
-    return Interval(low=ordered[k - 1], high=ordered[count - k], level=_coverage(count, k))
+    while 2 * (k + 1) <= count and _coverage(count, more := below + math.comb(count, k)) >= WANTED_LEVEL:
+        k, below = k + 1, more
+    return Interval(low=ordered[k - 1], high=ordered[count - k], level=_coverage(count, below))
 
 
-def _coverage(count: int, k: int) -> float:
-    """That the median lies between these two: not fewer than k, and not more than count - k, of the values are below it."""
-    outside: int = sum(math.comb(count, i) for i in range(k))
-    return max(0.0, float(1 - outside / 2 ** (count - 1)))
+def _coverage(count: int, below: int) -> float:
+    """That the median lies between two values: neither below the lower nor, by symmetry, above the upper one."""
+    return max(0.0, float(1 - below / 2 ** (count - 1)))
 
 
 def _median(ordered: list[float]) -> float:

@@ -31,7 +31,7 @@ from evenhand.procedure.start import choose_start
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum, measure_throughput
 from evenhand.search import Goal, Outcome, ThroughputGoal
-from evenhand.trial import RFC_WAITS, Limits, Waits
+from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
 
 ONCE = Repetitions()
 BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
@@ -75,6 +75,8 @@ class OpenTestbed:
     """Where each trial is kept before the next one begins; None: nowhere."""
     on_event: OnEvent = ignore
     """Gets every `ProcedureEvent`; what it takes is time that the tester waits between trials."""
+    replay: Replay | None = None
+    """Trials of a procedure that was cut short, which need not be made again."""
 
     def throughput(self, *, goal: Goal | None = None, name: str = "throughput", **conditions: Unpack[Conditions]) -> Throughput:
         """The highest load that the DUT forwards without loss, by the search of the goal (RFC 2544, 26.1).
@@ -273,6 +275,6 @@ class OpenTestbed:
             waits=waits, limits=limits,
         )  # fmt: skip
         with opened as tester:
-            ready = tester.after(single_pair)
+            ready = replace(tester.after(single_pair), replay=self.replay)
             check(ready.profile)
             yield learn_first(ready, learning, on_event=self.on_event)

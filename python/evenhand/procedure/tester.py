@@ -24,7 +24,7 @@ from evenhand.procedure.setup import Setup
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
 from evenhand.testbed import check_rate
 from evenhand.testbed.resources import OWN_NAMESPACE, resources_of
-from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, EngineSession, Limits, Waits
+from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, EngineSession, Limits, Replay, Waits
 from evenhand.units import max_theoretical_fps
 
 RESOLVE_TIMEOUT_S = 5.0
@@ -44,6 +44,8 @@ class OpenTester:
     resolved: dict[str, Any]
     unresolved: HostError | None = None
     """Why there is no `resolved`; only where `open_tester` was told to go on without."""
+    replay: Replay | None = None
+    """Trials that need not be made again."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -63,7 +65,7 @@ class OpenTester:
 
         return EngineMeasurer(
             session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, delays=delays,
-            stops_when_failed=stops_when_failed, on_event=tell,
+            stops_when_failed=stops_when_failed, replay=self.replay, on_event=tell,
         )  # fmt: skip
 
     def after(self, single_pair: SinglePair | None) -> OpenTester:

@@ -9,21 +9,11 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, SideName
-from evenhand.predict import DeviceModel
+from evenhand.predict import DeviceModel, NeighborCost
 
 MAX_ROUTER_ELEMENTS = 512
 DEFAULT_QUEUE_FRAMES = 512
 DEFECT_KINDS = ("loss", "duplication", "reordering", "corruption")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeighborCost:
-    """The draft's second transient: frames become dearer when the neighbour table outgrows the caches (A.2.1)."""
-
-    free_entries: int
-    """Up to so many entries cost nothing."""
-    growth: float
-    """Additional cost of a frame for each doubling beyond: 0.1 is ten percent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

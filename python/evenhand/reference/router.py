@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.own_folder import own_folder
 from evenhand.plan import AddressPlan, SideName
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference.config import ReferenceDut
-from evenhand.reference.folder import own_folder
 
 SIDES: tuple[SideName, SideName] = ("left", "right")
 RING_LOG2 = 14

@@ -3,6 +3,7 @@
 
 from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
 from evenhand.report.burst import burst_lines, burst_table
+from evenhand.report.comparison import comparison_document, comparison_lines, comparison_tables, differences_table
 from evenhand.report.delay import delay_lines, delay_table
 from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.loss import loss_lines, loss_table
@@ -40,12 +41,16 @@ __all__ = [
     "back_to_back_table",
     "burst_lines",
     "burst_table",
+    "comparison_document",
+    "comparison_lines",
+    "comparison_tables",
     "contrast_lines",
     "contrast_table",
     "delay_lines",
     "delay_table",
     "describe_load",
     "describe_sending",
+    "differences_table",
     "fields_table",
     "goals_table",
     "judge_proof",

@@ -15,6 +15,7 @@ from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.trial import DirectionResult, TrialResult, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
+MOST_TENTHS = 10
 _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("intended frames", lambda d: format_count(d.intended_frames)),
     ("offered frames", lambda d: format_count(d.offered_frames)),
@@ -61,10 +62,10 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     for name, direction in result.directions.items():
         tenths = [f"{index / 10:.1f} s: {format_count(lost)}" for index, lost in enumerate(direction.lost_by_tenth) if lost]
         if tenths:
-            more = f" and in {len(tenths) - 10} more tenths" if len(tenths) > 10 else ""
-            lines.append(Text(f"{name} lost frames at " + ", ".join(tenths[:10]) + more))
+            more = f"; and in {format_count(len(tenths) - MOST_TENTHS)} other tenths of a second" if len(tenths) > MOST_TENTHS else ""
+            lines.append(Text(f"{name} lost frames at " + ", ".join(tenths[:MOST_TENTHS]) + more))
     lines.append(
-        Text(f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by {result.clock_error_ppm:.1f} ppm.")
+        Text(f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by {format_ppm(result.clock_error_ppm)}.")
     )
     lines.append(Text(host_line(result)))
     if profile is not None:
@@ -99,6 +100,11 @@ def host_line(result: TrialResult) -> str:
         for cpu in result.watched_cpus
     ]
     return f"Host: {'; '.join(each)}."
+
+
+def format_ppm(error_ppm: float) -> str:
+    """`-1.8 ppm`; nothing is off by minus zero."""
+    return f"{round(error_ppm, 1) or 0.0:.1f} ppm"
 
 
 def _latency(value_ns: float | None) -> str:

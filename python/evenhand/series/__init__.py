@@ -13,19 +13,13 @@ from evenhand.series.campaign import (
     ProcedureName,
     Repetition,
 )
+from evenhand.series.figures import value_of
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
-from evenhand.series.store import (
-    SUFFIX,
-    MeasuredSearch,
-    RunStore,
-    SearchWriter,
-    StorageError,
-    StoredRun,
-    StoredSearch,
-    StoredTrial,
-    read_run,
-)
+from evenhand.series.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
+from evenhand.series.record import read_record
+from evenhand.series.schema import SUFFIX
+from evenhand.series.store import MeasuredSearch, RunStore, SearchWriter, StorageError
 
 __all__ = [
     "FIGURES",
@@ -41,13 +35,17 @@ __all__ = [
     "ProcedureName",
     "Repetition",
     "RunStore",
+    "RunTables",
     "SearchWriter",
     "StorageError",
     "StoredRun",
     "StoredSearch",
     "StoredTrial",
+    "open_to_read",
     "read_host_facts",
+    "read_record",
     "read_run",
     "read_versions",
+    "value_of",
     "without_folders",
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evenhand.plan import Direction
-from evenhand.series.store import StoredSearch
+from evenhand.series.reading import StoredSearch
 
 ProcedureName = Literal["throughput", "loss", "latency", "pdv", "ipdv", "back-to-back", "burst", "recovery"]
 HashType = Literal["type1", "type2"]
@@ -88,7 +88,7 @@ class Repetition:
     """By whose name in `CampaignRecord.testbeds` it was measured."""
     started_at: str
     finished_at: str | None
-    """None: it was cut short, and is no result."""
+    """None: it goes on, or was cut short, and is no result."""
     outcome: str | None
     """Of the procedure, such as `found` or `tester_limit`; None while it goes on."""
     value: float | None
@@ -97,6 +97,8 @@ class Repetition:
     """The procedure's document without its `trials`, as its verb writes it with `--json`."""
     searches: tuple[StoredSearch, ...]
     """What it measured, with every trial, also those of a repetition that was cut short."""
+    reason: str | None = None
+    """Why it has no value, if it ended without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,8 @@ class PointRecord:
     hooks: tuple[HookRun, ...]
     repetitions: tuple[Repetition, ...]
     """In order; those that were cut short included."""
+    stopped_early: str | None = None
+    """Why there are fewer repetitions than asked for, although it has a number; None if there are not."""
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -140,6 +144,11 @@ class CampaignRecord:
     """In the order of the file: suite by suite."""
     hooks: tuple[HookRun, ...] = field(default=())
     """Of suites."""
+    notes: tuple[str, ...] = field(default=())
+    """What else a reader should know, such as another engine since it was resumed."""
+
+    other_searches: tuple[StoredSearch, ...] = field(default=())
+    """That belong to no point, such as a single trial, or a search for the tester's own ceiling."""
 
     @property
     def suites(self) -> tuple[str, ...]:
@@ -162,7 +171,7 @@ FIGURES: Mapping[ProcedureName, Figure] = {
     "loss": Figure(name="frame loss ratio at the highest load", unit="ratio", is_higher_better=False),
     "latency": Figure(name="typical latency", unit="us", is_higher_better=False),
     "pdv": Figure(name="PDV", unit="us", is_higher_better=False),
-    "ipdv": Figure(name="99.9th percentile of IPDV", unit="us", is_higher_better=False),
+    "ipdv": Figure(name="largest IPDV", unit="us", is_higher_better=False),
     "back-to-back": Figure(name="longest burst", unit="frames", is_higher_better=True),
     "burst": Figure(name="smallest interval between bursts", unit="us", is_higher_better=False),
     "recovery": Figure(name="recovery time", unit="s", is_higher_better=False),

@@ -19,94 +19,11 @@ from evenhand.new_file import check_new, make_new
 from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
+from evenhand.series.schema import APPLICATION_ID, RUN_VERSION, SCHEMAS
 from evenhand.trial import TrialResult
 
-APPLICATION_ID = 0x45564E48
-"""`EVNH` in the SQLite header: `file` and other programs can tell a run from other databases."""
-SCHEMA_VERSION = 1
-SUFFIX = ".evenhand"
-
-# No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes seconds.
-_SCHEMA = """
-CREATE TABLE run (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    created_at TEXT NOT NULL,
-    finished_at TEXT,
-    command TEXT NOT NULL,
-    versions TEXT NOT NULL,
-    host TEXT NOT NULL
-);
-CREATE TABLE searches (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    started_at TEXT NOT NULL,
-    finished_at TEXT,
-    plan TEXT NOT NULL,
-    frame_size INTEGER NOT NULL,
-    seed TEXT NOT NULL,
-    setup TEXT NOT NULL,
-    goal TEXT NOT NULL,
-    outcome TEXT,
-    result TEXT
-);
-CREATE TABLE trials (
-    id INTEGER PRIMARY KEY,
-    search_id INTEGER NOT NULL REFERENCES searches (id),
-    number INTEGER NOT NULL,
-    purpose TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    is_full_length INTEGER NOT NULL,
-    verdict TEXT NOT NULL,
-    intended_fps REAL NOT NULL,
-    intended_duration_s REAL NOT NULL,
-    loss_ratio REAL NOT NULL,
-    document TEXT NOT NULL,
-    UNIQUE (search_id, number)
-);
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTrial:
-    """One trial as stored."""
-
-    number: int
-    purpose: str
-    attempt: int
-    is_full_length: bool
-    result: TrialResult
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSearch:
-    """One search and its trials, in order. `outcome` is None if the run was cut short."""
-
-    name: str
-    kind: str
-    started_at: str
-    finished_at: str | None
-    plan: dict[str, Any]
-    frame_size: int
-    seed: int
-    setup: dict[str, Any]
-    goal: dict[str, Any]
-    outcome: str | None
-    result: dict[str, Any] | None
-    trials: tuple[StoredTrial, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRun:
-    """A whole run: what was asked, on what host, and what came out."""
-
-    path: Path
-    created_at: str
-    finished_at: str | None
-    command: list[str]
-    versions: dict[str, str]
-    host: dict[str, Any]
-    searches: tuple[StoredSearch, ...]
+LOCK_TIMEOUT_S = 60.0
+"""So long a writer waits for a reader: whoever copies a large campaign while it goes on takes seconds."""
 
 
 class StorageError(HostError):
@@ -128,10 +45,52 @@ class MeasuredSearch:
     end: SearchResult | None = None
 
 
+class WritableFile:
+    """A run's or a campaign's file that is open for writing."""
+
+    after_failure = "Make room there, or name a file elsewhere with --run, and start again."
+    """What to do if it can be written no longer."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction. StorageError if it cannot be committed; then nothing of it is in the file."""
+        try:
+            with self._connection:
+                yield self._connection
+        except sqlite3.Error as error:
+            raise StorageError(
+                f"the run cannot be stored any further: {error}", where=str(self.path), next_step=self.after_failure
+            ) from error
+
+    def add_versions(self, versions: Mapping[str, str]) -> None:
+        """Add what is known only later, such as the engine's. StorageError if it cannot be stored."""
+        with self.writing() as connection:
+            (old,) = connection.execute("SELECT versions FROM run").fetchone()
+            connection.execute("UPDATE run SET versions = ?", (to_json({**json.loads(old), **versions}),))
+
+
+def insert_trial(
+    connection: sqlite3.Connection, search_id: int, result: TrialResult, number: int, *, purpose: str, attempt: int, is_full_length: bool
+) -> None:
+    """In a transaction of `WritableFile.writing`."""
+    connection.execute(
+        "INSERT INTO trials (search_id, number, purpose, attempt, is_full_length, verdict, intended_fps,"
+        " intended_duration_s, loss_ratio, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            search_id, number, purpose, attempt, is_full_length, str(result.verdict), result.intended_fps,
+            result.intended_duration_s, result.loss_ratio, to_json(result.raw),
+        ),
+    )  # fmt: skip
+
+
 class SearchWriter:
     """Writes the trials of one search; made by `RunStore.search`. Its methods raise StorageError."""
 
-    def __init__(self, store: RunStore, search_id: int, measured: MeasuredSearch) -> None:
+    def __init__(self, store: WritableFile, search_id: int, measured: MeasuredSearch) -> None:
         self._store = store
         self._search_id = search_id
         self._measured = measured
@@ -150,14 +109,9 @@ class SearchWriter:
 
     def _insert(self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool) -> None:
         with self._store.writing() as connection:
-            connection.execute(
-                "INSERT INTO trials (search_id, number, purpose, attempt, is_full_length, verdict, intended_fps,"
-                " intended_duration_s, loss_ratio, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    self._search_id, number, purpose, attempt, is_full_length, str(result.verdict), result.intended_fps,
-                    result.intended_duration_s, result.loss_ratio, _to_json(result.raw),
-                ),
-            )  # fmt: skip
+            insert_trial(
+                connection, self._search_id, result, number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length
+            )
 
     def finish(self, result: SearchResult) -> None:
         """Store how the search ended."""
@@ -169,11 +123,11 @@ class SearchWriter:
         with self._store.writing() as connection:
             connection.execute(
                 "UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ?",
-                (_now(), outcome, None if result is None else _to_json(result), self._search_id),
+                (now(), outcome, None if result is None else to_json(result), self._search_id),
             )
 
 
-class RunStore:
+class RunStore(WritableFile):
     """Writes one run. A context manager; a run that is not left in order keeps `finished_at` empty.
 
     A run that ended before its first trial did leaves no file. Files are stored by their names, without folders.
@@ -189,50 +143,10 @@ class RunStore:
             RequestError: It exists already; a run is never overwritten.
             HostError: It cannot be written.
         """
-        self.path = path
+        super().__init__(path, create_file(path, command=command, versions=versions, host_name=host_name))
         self.measured: list[MeasuredSearch] = []
         self.stored_trials = 0
         """How many are in the file."""
-        self._connection = self._create()
-        try:
-            self._connection.executescript(
-                f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
-                f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {_SCHEMA}"
-            )
-            with self._connection:
-                self._connection.execute(
-                    "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
-                    (
-                        _now(),
-                        _to_json(without_folders(command)),
-                        _to_json({**read_versions(), **(versions or {})}),
-                        _to_json(read_host_facts(host_name=host_name)),
-                    ),
-                )
-        except sqlite3.Error as error:
-            self._connection.close()
-            path.unlink(missing_ok=True)  # it was not there before
-            raise self._refusal(error) from error
-
-    def _create(self) -> sqlite3.Connection:
-        """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So the file is made first."""
-        taken = "this file exists already; a run is never overwritten"
-        for leftover in ("-journal", "-wal", "-shm"):
-            journal = self.path.with_name(self.path.name + leftover)
-            check_new(journal, where=str(journal), what="this file would be taken for a part of the run")
-        descriptor = make_new(self.path, where=str(self.path), what=taken)
-        made = os.fstat(descriptor)
-        # SQLite's locks would go with any other descriptor of the file that is closed later.
-        os.close(descriptor)
-        try:
-            connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True)
-        except sqlite3.Error as error:
-            self.path.unlink(missing_ok=True)
-            raise self._refusal(error) from error
-        if not os.path.samestat(made, self.path.lstat()):
-            connection.close()
-            raise RequestError(taken, where=str(self.path), next_step="Name a file in a folder that nobody else may write.")
-        return connection
 
     def __enter__(self) -> Self:
         return self
@@ -241,40 +155,18 @@ class RunStore:
         try:
             if kind is None:
                 with self.writing() as connection:
-                    connection.execute("UPDATE run SET finished_at = ? WHERE id = 1", (_now(),))
+                    connection.execute("UPDATE run SET finished_at = ? WHERE id = 1", (now(),))
         finally:
             self.stored_trials = self._count_trials()
             self._connection.close()
             if kind is not None and self.stored_trials == 0:
                 self.path.unlink(missing_ok=True)
 
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction. StorageError if it cannot be committed; then nothing of it is in the file."""
-        try:
-            with self._connection:
-                yield self._connection
-        except sqlite3.Error as error:
-            raise StorageError(
-                f"the run cannot be stored any further: {error}",
-                where=str(self.path),
-                next_step="Make room there, or name a file elsewhere with --run, and start again.",
-            ) from error
-
-    def add_versions(self, versions: Mapping[str, str]) -> None:
-        """Add what is known only later, such as the engine's. StorageError if it cannot be stored."""
-        with self.writing() as connection:
-            (old,) = connection.execute("SELECT versions FROM run").fetchone()
-            connection.execute("UPDATE run SET versions = ?", (_to_json({**json.loads(old), **versions}),))
-
     def _count_trials(self) -> int:
         """From the file: a transaction that failed has left nothing there."""
         with suppress(sqlite3.Error):
             return int(self._connection.execute("SELECT count(*) FROM trials").fetchone()[0])
         return sum(len(search.trials) + len(search.results) for search in self.measured)
-
-    def _refusal(self, error: sqlite3.Error) -> HostError:
-        return HostError(f"the run cannot be stored: {error}", where=str(self.path), next_step="Name a file that can be written.")
 
     @contextmanager
     def search(
@@ -302,7 +194,7 @@ class RunStore:
                 search_id = connection.execute(
                     "INSERT INTO searches (name, kind, started_at, plan, frame_size, seed, setup, goal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     # The seed is text: it has 64 bits without a sign, SQLite's integers have 63.
-                    (name, kind, _now(), _to_json(plan), frame_size, str(seed), _to_json(without_folders(setup)), _to_json(goal_document)),
+                    (name, kind, now(), to_json(plan), frame_size, str(seed), to_json(without_folders(setup)), to_json(goal_document)),
                 ).lastrowid
             assert search_id is not None
             yield SearchWriter(self, search_id, measured)
@@ -312,75 +204,73 @@ class RunStore:
             raise
 
 
-def read_run(path: Path) -> StoredRun:
-    """Read a run, whole or cut short.
+def create_file(
+    path: Path,
+    *,
+    command: list[str],
+    versions: Mapping[str, str] | None = None,
+    host_name: bool = False,
+    schema_version: int = RUN_VERSION,
+) -> sqlite3.Connection:
+    """A new file with empty tables, and what is known of this run, of its host and of what is installed.
 
     Raises:
-        RequestError: There is no such file, it is no run, or it has another schema version.
+        RequestError: It exists already; a run is never overwritten.
+        HostError: It cannot be written.
     """
-    if not path.is_file():
-        raise RequestError("there is no such file", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
+    connection = _create(path)
     try:
-        # Not read-only: a killed run may need its journal rolled back first.
-        connection = sqlite3.connect(f"file:{path.resolve()}?mode=rw", uri=True)
-        try:
-            _check_header(connection, path)
-            return _read(connection, path)
-        finally:
-            connection.close()
-    except sqlite3.OperationalError as error:
-        raise HostError(f"the run cannot be read: {error}", where=str(path)) from error
-    except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-        raise RequestError(
-            f"this file is no run of Evenhand: {error}", where=str(path), next_step=f"Name a run file (*{SUFFIX})."
-        ) from error
-
-
-def _check_header(connection: sqlite3.Connection, path: Path) -> None:
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application_id != APPLICATION_ID:
-        raise RequestError("this database is no run of Evenhand", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
-    if version != SCHEMA_VERSION:
-        raise RequestError(
-            f"this run has schema version {version}, this Evenhand reads {SCHEMA_VERSION}",
-            where=str(path),
-            next_step="Use the version of Evenhand that wrote it.",
+        connection.executescript(
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {schema_version};"
+            f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {SCHEMAS[schema_version]}"
         )
-
-
-def _read(connection: sqlite3.Connection, path: Path) -> StoredRun:
-    connection.row_factory = sqlite3.Row
-    run = connection.execute("SELECT * FROM run").fetchone()
-    if run is None:
-        raise RequestError("this run was cut short before it began", where=str(path))
-    searches = []
-    for row in connection.execute("SELECT * FROM searches ORDER BY id").fetchall():
-        trials = connection.execute("SELECT * FROM trials WHERE search_id = ? ORDER BY number", (row["id"],)).fetchall()
-        searches.append(
-            StoredSearch(
-                name=row["name"], kind=row["kind"], started_at=row["started_at"], finished_at=row["finished_at"],
-                plan=json.loads(row["plan"]), frame_size=row["frame_size"], seed=int(row["seed"]), setup=json.loads(row["setup"]),
-                goal=json.loads(row["goal"]), outcome=row["outcome"],
-                result=None if row["result"] is None else json.loads(row["result"]),
-                trials=tuple(
-                    StoredTrial(
-                        number=t["number"], purpose=t["purpose"], attempt=t["attempt"], is_full_length=bool(t["is_full_length"]),
-                        result=TrialResult.from_contract(json.loads(t["document"])),
-                    )
-                    for t in trials
+        with connection:
+            connection.execute(
+                "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
+                (
+                    now(),
+                    to_json(without_folders(command)),
+                    to_json({**read_versions(), **(versions or {})}),
+                    to_json(read_host_facts(host_name=host_name)),
                 ),
             )
-        )  # fmt: skip
-    return StoredRun(
-        path=path, created_at=run["created_at"], finished_at=run["finished_at"], command=json.loads(run["command"]),
-        versions=json.loads(run["versions"]), host=json.loads(run["host"]), searches=tuple(searches),
-    )  # fmt: skip
+    except sqlite3.Error as error:
+        connection.close()
+        path.unlink(missing_ok=True)  # it was not there before
+        raise _refusal(path, error) from error
+    return connection
 
 
-def _to_json(value: Any) -> str:
+def _create(path: Path) -> sqlite3.Connection:
+    """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So the file is made first."""
+    taken = "this file exists already; a run is never overwritten"
+    for leftover in ("-journal", "-wal", "-shm"):
+        journal = path.with_name(path.name + leftover)
+        check_new(journal, where=str(journal), what="this file would be taken for a part of the run")
+    descriptor = make_new(path, where=str(path), what=taken)
+    made = os.fstat(descriptor)
+    # SQLite's locks would go with any other descriptor of the file that is closed later.
+    os.close(descriptor)
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S)
+    except sqlite3.Error as error:
+        path.unlink(missing_ok=True)
+        raise _refusal(path, error) from error
+    if not os.path.samestat(made, path.lstat()):
+        connection.close()
+        raise RequestError(taken, where=str(path), next_step="Name a file in a folder that nobody else may write.")
+    return connection
+
+
+def _refusal(path: Path, error: sqlite3.Error) -> HostError:
+    return HostError(f"the run cannot be stored: {error}", where=str(path), next_step="Name a file that can be written.")
+
+
+def to_json(value: Any) -> str:
+    """As all documents in the file are written."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def _now() -> str:
+def now() -> str:
+    """As all times in the file are written: UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

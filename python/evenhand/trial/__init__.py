@@ -15,6 +15,7 @@ from evenhand.trial.learning import (
 from evenhand.trial.load import Burst, Load, LoadChange, LoadMeasurer
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_US, DelayWish, EngineMeasurer, Limits, Measurer, Waits
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
+from evenhand.trial.replay import Replay, was_offered
 from evenhand.trial.result import (
     CONTRACT,
     ClassCount,
@@ -62,6 +63,7 @@ __all__ = [
     "LostFrame",
     "Measurer",
     "Reason",
+    "Replay",
     "SimulatedMeasurer",
     "StreamProof",
     "TrialResult",
@@ -74,5 +76,6 @@ __all__ = [
     "find_engine",
     "join_directions",
     "learn",
+    "was_offered",
     "watch",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The temporary folder of a router that runs, with its sockets. What killed ones left behind is removed by the next."""
+"""Temporary folders: of a router that runs, with its sockets, and others. What killed processes left behind is removed by the next."""
 
 from __future__ import annotations
 

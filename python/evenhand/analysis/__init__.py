@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis, beside station 9: what the points of a campaign say together. Reads records, runs nothing."""
+
+from evenhand.analysis.comparison import ComparedRun, ComparedValue, Comparison, PointComparison, SetupDifference, compare
+from evenhand.analysis.facade import analyse
+from evenhand.analysis.model import (
+    Analysis,
+    BiasVerdict,
+    Curve,
+    CurveKey,
+    CurvePoint,
+    Degradation,
+    MedianRatio,
+    PointTest,
+    PublishedComparison,
+    PublishedRow,
+    Ratio,
+    Shape,
+)
+
+__all__ = [
+    "Analysis",
+    "BiasVerdict",
+    "ComparedRun",
+    "ComparedValue",
+    "Comparison",
+    "Curve",
+    "CurveKey",
+    "CurvePoint",
+    "Degradation",
+    "MedianRatio",
+    "PointComparison",
+    "PointTest",
+    "PublishedComparison",
+    "PublishedRow",
+    "Ratio",
+    "SetupDifference",
+    "Shape",
+    "analyse",
+    "compare",
+]

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: what one address pair shows of a DUT, from results alone (SEED-07).
+
+The frames of one address pair differ in their UDP ports (SEED-46). So a DUT that forwards less with one pair than with many addresses does
+not spread its load by ports. Nothing that is known of the DUT has a say in it; its setting tells apart what was measured under which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evenhand.analysis.device import ip_version, is_direct, plan_of, sent_plan
+from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint, MedianRatio
+from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
+from evenhand.analysis.ranks import least_p_value, lower_p_value
+from evenhand.analysis.ratios import SAME_WITHIN, median_ratio
+from evenhand.analysis.words import show_percent, show_probability, show_value
+from evenhand.procedure.statistics import Statistics
+from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.units import format_count
+
+DIRECTIONS_OF_TEST = 2
+"""One pair may show less, or more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Many:
+    """The best that the DUT did with many addresses."""
+
+    curve: Curve
+    values: tuple[float, ...]
+    addresses: int
+    fewest: int
+    """Repetitions of a point."""
+    comparisons: int
+    """Among which this one was chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    """What two sets of values say of each other."""
+
+    kind: str
+    ratio: MedianRatio
+    p_value: float | None
+    certainty: str
+
+
+def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[BiasVerdict, ...]:
+    """A verdict for each setting of the DUT, IP version, frame size and choice of directions that has one pair and many addresses."""
+    by_key = {point.point.key: point for point in record.points}
+    groups: dict[tuple[object, ...], list[Curve]] = {}
+    for curve in curves:
+        key = curve.key
+        if key.procedure == "throughput":
+            groups.setdefault((ip_version(key.plan), str(key.frame_size), key.hash_type, key.directions), []).append(curve)
+    found = [_verdict(group, by_key) for group in groups.values()]
+    return tuple(verdict for verdict in found if verdict is not None)
+
+
+def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVerdict | None:
+    manies = [many for curve in curves if (many := _many_of(curve)) is not None]
+    if not manies:
+        return None
+    many = next((m for m in manies if not is_direct(m.curve.key.plan)), manies[0])
+    ordered = [many.curve, *(curve for curve in curves if curve is not many.curve)]
+    pairs = [point for curve in ordered for point in curve.measured if point.is_single_pair]
+    varying = next((pair for pair in pairs if ports_vary(by_key[pair.key])), None)
+    fixed = next((pair for pair in pairs if not ports_vary(by_key[pair.key])), None)
+    pair = varying or fixed
+    if pair is None:
+        return None
+    finding = _compare(pair.values, many.values, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons)
+    hashes_ports: bool | None = None
+    if varying is not None and finding.kind == "hides":
+        hashes_ports = False
+    elif varying is not None and fixed is not None and finding.kind == "same":
+        fewest = min(len(varying.values), len(fixed.values))
+        ports = _compare(fixed.values, varying.values, fewest=fewest, comparisons=DIRECTIONS_OF_TEST)
+        hashes_ports = True if ports.kind == "hides" else None
+    key = many.curve.key
+    return BiasVerdict(
+        plan=key.plan,
+        frame_size=key.frame_size,
+        hash_type=key.hash_type,
+        finding=finding.kind,
+        hashes_ports=hashes_ports,
+        one_pair=pair.statistics,
+        many=Statistics.of(many.values),
+        many_addresses=many.addresses,
+        ratio=finding.ratio,
+        p_value=finding.p_value,
+        sentence=_sentence(finding, many, pair, hashes_ports=hashes_ports, is_varying=varying is not None),
+        certainty=finding.certainty,
+    )
+
+
+def ports_vary(record: PointRecord) -> bool:
+    """Whether the frames of one address pair differ in a UDP port: as they were sent, else as the campaign says (SEED-46)."""
+    sent = sent_plan(record)
+    if sent is not None:
+        return any(ports["mode"] != "fixed" and ports["first"] != ports["last"] for ports in sent["udp_ports"].values())
+    plan = plan_of(record.point)
+    return plan is None or any(ports.first != ports.last for ports in (plan.source_ports, plan.destination_ports))
+
+
+def _many_of(curve: Curve) -> _Many | None:
+    """Behind gateways the point with most addresses; on the link the plateau, since beyond it the neighbour table has a say."""
+    measured = [point for point in curve.measured if not point.is_single_pair]
+    if not measured:
+        return None
+    points, comparisons = [measured[-1]], DIRECTIONS_OF_TEST
+    if is_direct(curve.key.plan) and curve.shape is not None and len(curve.measured) > 2:
+        on_plateau = [point for point in measured if point.addresses in curve.shape.plateau]
+        points, comparisons = on_plateau or points, curve.shape.comparisons
+    return _Many(
+        curve=curve,
+        values=tuple(value for point in points for value in point.values),
+        addresses=points[-1].addresses,
+        fewest=min(len(point.values) for point in points),
+        comparisons=comparisons,
+    )
+
+
+def _compare(lower: Sequence[float], upper: Sequence[float], *, fewest: int, comparisons: int) -> _Finding:
+    """Whether the first are lower than the second, higher, or the same within 5 percent."""
+    ratio = median_ratio(lower, upper)
+    alpha = LEVEL / comparisons
+    counts = f"{ratio.counts[0]} and {ratio.counts[1]} values"
+    if ratio.ratio is None:
+        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty="Many addresses gave nothing to compare with.")
+    is_tested = fewest >= LEAST_FOR_TEST and least_p_value(len(lower), len(upper)) <= alpha
+    interval = ratio.interval
+    if abs(ratio.ratio - 1) < SAME_WITHIN:
+        if not is_tested or interval is None:
+            return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
+        is_inside = interval.low >= 1 - SAME_WITHIN and interval.high <= 1 + SAME_WITHIN
+        certainty = (
+            f"The ratio of the medians lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
+            f" {show_percent(interval.level)} (order statistics of {counts})"
+        )
+        if is_inside:
+            return _Finding(kind="same", ratio=ratio, p_value=None, certainty=f"{certainty}: within {show_percent(SAME_WITHIN)}.")
+        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=f"{certainty}: more repetitions would tell more.")
+    kind = "hides" if ratio.ratio < 1 else "shows_more"
+    if not is_tested:
+        return _Finding(kind=kind, ratio=ratio, p_value=None, certainty=_unsure(fewest))
+    p_value = lower_p_value(lower, upper) if kind == "hides" else lower_p_value(upper, lower)
+    test = f"exact one-sided Mann-Whitney test of {counts}: {show_probability(p_value)}, level {LEVEL:g} / {comparisons} (Bonferroni)"
+    if p_value > alpha:
+        return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=f"The difference is no more than noise ({test}).")
+    between = ""
+    if interval is not None:
+        between = (
+            f" The ratio of the medians lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
+            f" {show_percent(interval.level)} (order statistics)."
+        )
+    return _Finding(kind=kind, ratio=ratio, p_value=p_value, certainty=f"The difference is more than noise ({test}).{between}")
+
+
+def _unsure(fewest: int) -> str:
+    repetitions = "1 repetition tells" if fewest == 1 else f"{fewest} repetitions tell"
+    return f"Not known how sure this is: {repetitions} nothing of the noise, and {show_percent(SAME_WITHIN)} was taken as the limit."
+
+
+def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports: bool | None, is_varying: bool) -> str:
+    one, all_of_it = Statistics.of(pair.values), Statistics.of(many.values)
+    assert one is not None
+    assert all_of_it is not None
+    figure = many.curve.figure
+    addresses = f"{format_count(many.addresses)} addresses a side"
+    values = f"{show_value(one.median, figure)} against {show_value(all_of_it.median, figure)} per direction"
+    share = finding.ratio.ratio
+    if finding.kind == "hides" and share is not None:
+        ports = ", and pseudorandom ports do not help: it does not hash ports" if hashes_ports is False else ""
+        return f"Biased: one address pair hides {show_percent(1 - share)} of what this DUT forwards with {addresses} ({values}){ports}."
+    if finding.kind == "same" and share is not None:
+        why = "its ports vary, and this DUT hashes ports, or has nothing to spread a load over"
+        if hashes_ports:
+            why = "this DUT hashes ports, since fixed ports show less"
+        elif not is_varying:
+            why = "this DUT has nothing to spread a load over, or something else limits it"
+        return f"Not biased: one address pair shows {show_percent(share)} of what {addresses} show ({values}); {why}."
+    if finding.kind == "shows_more" and share is not None:
+        return (
+            f"One address pair shows more, {show_percent(share)} of what {addresses} show ({values}): many addresses cost this DUT"
+            " throughput."
+        )
+    return f"No verdict: one address pair and {addresses} cannot be told apart, nor called equal ({values})."

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: two runs or more, point by point: ratios of medians, and what differs in the set-ups. Unlike runs are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from evenhand.analysis.device import sent_plan
+from evenhand.analysis.model import MedianRatio
+from evenhand.analysis.ratios import median_ratio
+from evenhand.analysis.words import join
+from evenhand.errors import RequestError
+from evenhand.procedure.statistics import Statistics
+from evenhand.series.campaign import FIGURES, CampaignRecord, Figure, PointRecord, PointState
+
+UNTOLD = ("known_fps",)
+"""Of a goal: where a search began, if an earlier one guided it. It is no other question."""
+LONGEST_VALUE = 100
+"""Characters of a set-up's value that are shown."""
+MOST_NAMED = 5
+LEAST_LEVEL = 0.9
+"""Of an interval by which a difference is called one: six repetitions in both runs have 0.94."""
+METHOD = (
+    "A ratio is that of the medians over the repetitions. Its interval goes from the lower end of the one median's interval over the upper"
+    " end of the other's to the upper over the lower. Both are by order statistics, so it holds for any distribution of independent"
+    " repetitions, with the probability that stands beside it or more."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedValue:
+    """What one of the other runs found at a point."""
+
+    key: str | None
+    """Of the point there; None: it has none like this."""
+    statistics: Statistics | None
+    reason: str | None
+    """Why there is no number, or no ratio."""
+    ratio: MedianRatio | None
+    """This run's median over that of the first run."""
+    performance: float | None
+    """The same where more of the figure is better, else its reciprocal: below 1 is worse. None: no number, so it cannot be told."""
+    unlike: tuple[str, ...]
+    """In what it was not measured alike."""
+
+    @property
+    def is_different(self) -> bool | None:
+        """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything."""
+        interval = None if self.ratio is None else self.ratio.interval
+        if interval is None or interval.level < LEAST_LEVEL:
+            return None
+        return not interval.low <= 1 <= interval.high
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "reason": self.reason,
+            "ratio": None if self.ratio is None else self.ratio.to_document(),
+            "performance": self.performance,
+            "is_different": self.is_different,
+            "unlike": list(self.unlike),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointComparison:
+    """A point of the first run, and what the others found there."""
+
+    key: str
+    figure: Figure
+    statistics: Statistics | None
+    """Of the first run."""
+    reason: str | None
+    others: tuple[ComparedValue, ...]
+    """In the order of the runs."""
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "figure": {"name": self.figure.name, "unit": self.figure.unit, "is_higher_better": self.figure.is_higher_better},
+            "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "reason": self.reason,
+            "others": [other.to_document() for other in self.others],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupDifference:
+    """Something that is not the same in all runs."""
+
+    what: str
+    """`versions: engine`, `testbed: dut.os`."""
+    values: tuple[str | None, ...]
+    """As text, in the order of the runs; None: not there, or not known."""
+
+    def to_document(self) -> dict[str, Any]:
+        return {"what": self.what, "values": list(self.values)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRun:
+    """Which run."""
+
+    file: str
+    name: str
+    created_at: str
+
+    def to_document(self) -> dict[str, Any]:
+        return {"file": self.file, "name": self.name, "created_at": self.created_at}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Below:
+    """A point where a run is worse than the limit, or has lost its number."""
+
+    run: ComparedRun
+    key: str
+    performance: float | None
+
+    def to_document(self) -> dict[str, Any]:
+        return {"file": self.run.file, "key": self.key, "performance": self.performance}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The first run is what the others are held against."""
+
+    runs: tuple[ComparedRun, ...]
+    points: tuple[PointComparison, ...]
+    unlike: tuple[str, ...]
+    """In what they do not measure the same; not empty only if that was allowed."""
+    differences: tuple[SetupDifference, ...]
+
+    def performances(self, other: int) -> list[float]:
+        """Of all points that have one; `other` counts from 0, the second run."""
+        found = (point.others[other].performance for point in self.points)
+        return [performance for performance in found if performance is not None]
+
+    def below(self, limit: float) -> tuple[Below, ...]:
+        """Points whose performance is below it; also those that have a number in the first run and none in another."""
+        return tuple(
+            Below(run=self.runs[i + 1], key=point.key, performance=other.performance)
+            for point in self.points
+            if point.statistics is not None
+            for i, other in enumerate(point.others)
+            if (other.statistics is None if other.performance is None else other.performance < limit)
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "runs": [run.to_document() for run in self.runs],
+            "points": [point.to_document() for point in self.points],
+            "unlike": list(self.unlike),
+            "differences": [difference.to_document() for difference in self.differences],
+            "method": METHOD,
+        }
+
+
+def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Comparison:
+    """Every point of the first run with that of the others that was measured alike.
+
+    Args:
+        anyway: Also if they are not alike: then a point goes with the one of the same procedure that differs least.
+
+    Raises:
+        RequestError: Fewer than two runs; they are not alike; or there is nothing in common to compare.
+    """
+    if len(records) < 2:
+        raise RequestError("1 run: a comparison takes two or more", where="RUN", next_step="Name the file of another run.")
+    first, *others = records
+    matches = [_match(first.points, other.points) for other in others]
+    unlike = [line for other, match in zip(others, matches, strict=True) for line in _unlike_lines(first, other, match)]
+    if not first.points or not all(match.of for match in matches):
+        raise RequestError("nothing in common to compare", where=_files(records), next_step="`evenhand show` tells what is in a run.")
+    if unlike and not anyway:
+        more = f"; and {len(unlike) - MOST_NAMED} more" if len(unlike) > MOST_NAMED else ""
+        raise RequestError(
+            f"not measured alike: {'; '.join(unlike[:MOST_NAMED])}{more}", where=_files(records),
+            next_step="Measure both in the same way, or compare them all the same with --anyway.",
+        )  # fmt: skip
+    return Comparison(
+        runs=tuple(ComparedRun(file=record.path.name, name=record.name, created_at=record.created_at) for record in records),
+        points=tuple(_compare_point(point, [match.of.get(i) for match in matches]) for i, point in enumerate(first.points)),
+        unlike=tuple(unlike),
+        differences=tuple(_differences(records)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Which points go together."""
+
+    of: Mapping[int, PointRecord]
+    """By the place in the first run."""
+    only_first: tuple[PointRecord, ...]
+    only_other: tuple[PointRecord, ...]
+
+
+def _match(first: Sequence[PointRecord], other: Sequence[PointRecord]) -> _Match:
+    """Those alike go together, in the same suite before any; of the rest those of one procedure, the least unlike before others."""
+    left, found = list(other), {}
+    for is_same_suite in (True, False):
+        for i, point in enumerate(first):
+            if i in found:
+                continue
+            for candidate in left:
+                if (candidate.point.suite == point.point.suite or not is_same_suite) and not unlike_in(point, candidate):
+                    found[i] = candidate
+                    left.remove(candidate)
+                    break
+    rest = [(len(unlike_in(first[i], c)), i, j) for i in range(len(first)) if i not in found for j, c in enumerate(left)]
+    taken: set[int] = set()
+    for _, i, j in sorted(rest):
+        if i not in found and j not in taken and first[i].point.procedure == left[j].point.procedure:
+            found[i] = left[j]
+            taken.add(j)
+    only_first = tuple(point for i, point in enumerate(first) if i not in found)
+    return _Match(found, only_first, tuple(point for j, point in enumerate(left) if j not in taken))
+
+
+def unlike_in(a: PointRecord, b: PointRecord) -> tuple[str, ...]:
+    """`frame size 64 against 128`: what would make their numbers answers to different questions."""
+    mine, others = _conditions(a), _conditions(b)
+    keys = [key for key in {**mine, **others} if mine.get(key) != others.get(key)]
+    # Counts of addresses, plan and ports stand in both; once is enough.
+    if any(not key.startswith("sent ") for key in keys):
+        keys = [key for key in keys if not key.startswith("sent ")]
+    return tuple(f"{key} {_show(mine.get(key)) or '-'} against {_show(others.get(key)) or '-'}" for key in keys)
+
+
+def _conditions(record: PointRecord) -> dict[str, Any]:
+    point = record.point
+    goal = {key: value for key, value in point.goal.items() if key not in UNTOLD}
+    sent = sent_plan(record)
+    return {
+        "procedure": point.procedure,
+        "plan": point.plan,
+        "hosts": list(point.hosts),
+        "networks": list(point.networks),
+        "frame size": point.frame_size,
+        "directions": list(point.directions),
+        "hash type": point.hash_type,
+        **dict(_flat(point.plan_options, "plan option ")),
+        **dict(_flat(goal, "goal: ")),
+        **({} if sent is None else dict(_flat(sent, "sent "))),
+    }
+
+
+def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: _Match) -> list[str]:
+    counts: dict[str, int] = {}
+    for i, point in match.of.items():
+        for line in unlike_in(first.points[i], point):
+            counts[line] = counts.get(line, 0) + 1
+    lines = [line if count == 1 else f"{line} ({count} points)" for line, count in counts.items()]
+    for record, points in ((first, match.only_first), (other, match.only_other)):
+        if points:
+            named = [point.point.key for point in points[:MOST_NAMED]]
+            more = f" and {len(points) - MOST_NAMED} more" if len(points) > MOST_NAMED else ""
+            lines.append(f"only in {record.path.name}: {', '.join(named)}{more}")
+    return lines
+
+
+def _compare_point(point: PointRecord, others: Sequence[PointRecord | None]) -> PointComparison:
+    figure = FIGURES[point.point.procedure]
+    return PointComparison(
+        key=point.point.key,
+        figure=figure,
+        statistics=Statistics.of(point.values),
+        reason=_why_none(point),
+        others=tuple(_compared(point, other, figure) for other in others),
+    )
+
+
+def _compared(point: PointRecord, other: PointRecord | None, figure: Figure) -> ComparedValue:
+    if other is None:
+        return ComparedValue(key=None, statistics=None, reason="not in this run", ratio=None, performance=None, unlike=())
+    ratio = median_ratio(other.values, point.values) if point.values and other.values else None
+    return ComparedValue(
+        key=other.point.key,
+        statistics=Statistics.of(other.values),
+        reason=_why_none(other),
+        ratio=ratio,
+        performance=None if ratio is None else _performance(ratio, other.values, figure),
+        unlike=unlike_in(point, other),
+    )
+
+
+def _performance(ratio: MedianRatio, values: Sequence[float], figure: Figure) -> float | None:
+    if figure.is_higher_better:
+        return ratio.ratio
+    if ratio.ratio is None:
+        return 0.0  # from nothing lost to something lost
+    # From something to nothing is better than any number tells.
+    return 1 / ratio.ratio if median(values) else (1.0 if ratio.ratio == 1 else None)
+
+
+def _why_none(point: PointRecord) -> str | None:
+    if point.values:
+        return None
+    return "not measured yet" if point.state in (PointState.PENDING, PointState.BEGUN) else point.reason or "no number"
+
+
+def _differences(records: Sequence[CampaignRecord]) -> Iterator[SetupDifference]:
+    """Of versions, host, testbed and campaign file; in that order."""
+    flats = [dict(_setup(record)) for record in records]
+    for what in dict.fromkeys(key for flat in flats for key in flat):
+        values = tuple(flat.get(what) for flat in flats)
+        if any(value != values[0] for value in values):
+            yield SetupDifference(what=what, values=tuple(_show(value) for value in values))
+
+
+def _setup(record: CampaignRecord) -> Iterator[tuple[str, Any]]:
+    yield from _flat(record.versions, "versions: ")
+    yield from _flat(record.host, "host: ")
+    names = list(record.testbeds)
+    yield "testbed", join(names) or None
+    for name in names:
+        # One testbed each: what differs is of interest, whatever their files are called.
+        prefix = "testbed: " if len(names) == 1 else f"testbed {name}: "
+        facts = {key: value for key, value in record.testbeds[name].items() if key != "tester" or value != record.host}
+        yield from _flat(facts, prefix)
+    yield from _flat(record.spec, "campaign: ")
+
+
+def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Leaves by their path: `host: cpu.model`. Lists of tables too; other lists are one value."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _flat(item, f"{name}{'' if name.endswith((': ', ' ')) else '.'}{key}")
+    elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+        for i, item in enumerate(value, start=1):
+            yield from _flat(item, f"{name}.{item.get('name', i)}")
+    elif value is not None:
+        yield name, list(value) if isinstance(value, tuple) else value
+
+
+def _show(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+
+
+def _files(records: Sequence[CampaignRecord]) -> str:
+    return ", ".join(record.path.name for record in records)

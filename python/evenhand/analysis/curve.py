@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: the points of a campaign as curves over the number of addresses (SEED-65, SEED-72)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from evenhand.analysis.device import KnownDevice, known_device
+from evenhand.analysis.model import Curve, CurveKey, CurvePoint, Degradation
+from evenhand.analysis.plateau import find_shape
+from evenhand.procedure.statistics import Statistics
+from evenhand.series.campaign import FIGURES, CampaignRecord, Point, PointRecord
+
+_Alike: TypeAlias = tuple[str, ...]
+
+
+def curves_of(record: CampaignRecord) -> tuple[Curve, ...]:
+    """A curve for each suite, procedure, plan, frame size and setting of the DUT, in the order of the campaign."""
+    groups: dict[_Alike, list[PointRecord]] = {}
+    for point in record.points:
+        groups.setdefault(_what_stays(point.point), []).append(point)
+    curves: list[Curve] = []
+    for points in groups.values():
+        key = _key(points[0].point, taken={curve.key for curve in curves})
+        curves.append(_curve(key, points, known_device(record, points)))
+    return tuple(curves)
+
+
+def degradations_of(points: Sequence[CurvePoint], *, is_higher_better: bool) -> tuple[Degradation, ...]:
+    """Xpd of R8219-17 by the medians: from one address pair to n addresses a side, in percent; positive is worse."""
+    one = next((point.statistics.median for point in points if point.is_single_pair and point.statistics is not None), None)
+    if one is None or one == 0:
+        return ()
+    sign = -1 if is_higher_better else 1
+    return tuple(
+        Degradation(addresses=point.addresses, percent=sign * (point.statistics.median - one) / one * 100 + 0.0)
+        for point in points
+        if point.statistics is not None and not point.is_single_pair
+    )
+
+
+def _curve(key: CurveKey, records: Sequence[PointRecord], device: KnownDevice | None) -> Curve:
+    figure = FIGURES[key.procedure]
+    predictable = device if key.procedure == "throughput" else None
+    points = tuple(sorted((_curve_point(record, predictable) for record in records), key=lambda point: (point.addresses, point.hosts)))
+    return Curve(
+        key=key,
+        figure=figure,
+        points=points,
+        shape=find_shape(points, figure) if figure.is_higher_better else None,
+        predicted_plateau=None if predictable is None else predictable.plateau_fps(records[-1]),
+        degradations=degradations_of(points, is_higher_better=figure.is_higher_better),
+    )
+
+
+def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
+    point = record.point
+    return CurvePoint(
+        key=point.key,
+        hosts=point.hosts,
+        networks=point.networks,
+        state=record.state,
+        reason=record.reason,
+        asked=point.repetitions,
+        values=record.values,
+        statistics=Statistics.of(record.values),
+        predicted=None if device is None else device.throughput_fps(record),
+    )
+
+
+def _key(point: Point, *, taken: set[CurveKey]) -> CurveKey:
+    variant = 1
+    while True:
+        key = CurveKey(
+            suite=point.suite, procedure=point.procedure, plan=point.plan, frame_size=point.frame_size, hash_type=point.hash_type,
+            directions=point.directions, variant=variant,
+        )  # fmt: skip
+        if key not in taken:
+            return key
+        variant += 1
+
+
+def _what_stays(point: Point) -> _Alike:
+    return (
+        point.suite, point.procedure, point.plan, str(point.frame_size), str(point.hash_type), *point.directions,
+        json.dumps([point.plan_options, point.goal], sort_keys=True, default=str),
+    )  # fmt: skip

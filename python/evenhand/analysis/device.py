@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: the DUT's own configuration, where a record has it, for a prediction. Shown beside results, never judged by (SEED-07)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.plan import (
+    CLASSIC_DESTINATION_PORT,
+    CLASSIC_SOURCE_PORT,
+    RFC4814_DESTINATION_PORTS,
+    RFC4814_SOURCE_PORTS,
+    TOPOLOGIES,
+    AddressPlan,
+    UdpRange,
+    make_plan,
+)
+from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
+from evenhand.series.campaign import CampaignRecord, Point, PointRecord
+
+PORTS = (
+    ("source_ports", RFC4814_SOURCE_PORTS, CLASSIC_SOURCE_PORT),
+    ("destination_ports", RFC4814_DESTINATION_PORTS, CLASSIC_DESTINATION_PORT),
+)
+"""Keyword of a plan, its default, and what `fixed` means."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownDevice:
+    """A router whose elements, hash and neighbour cost stand in the record, as those of a reference router do."""
+
+    model: DeviceModel
+    neighbor_cost: NeighborCost | None
+
+    def throughput_fps(self, record: PointRecord) -> float | None:
+        """Per direction, in the long run: the busiest element decides, and the table makes all dearer alike. None: not of this point."""
+        prediction = self._predict(record)
+        if prediction is None or prediction.throughput_fps is None:
+            return None
+        return prediction.throughput_fps / self.cost_factor(prediction.plan, record.point)
+
+    def plateau_fps(self, record: PointRecord) -> float | None:
+        """With an even load and a table that costs nothing."""
+        prediction = self._predict(record)
+        return None if prediction is None else prediction.plateau_fps
+
+    def cost_factor(self, plan: AddressPlan, point: Point) -> float:
+        """By which its neighbours make a frame dearer, once the device knows them all."""
+        return 1.0 if self.neighbor_cost is None else self.neighbor_cost.factor(neighbor_entries(plan, point.directions))
+
+    def _predict(self, record: PointRecord) -> Prediction | None:
+        plan = plan_of(record.point)
+        sent = sent_plan(record)
+        if plan is None or (sent is not None and sent != plan.to_contract()):
+            return None  # the run of a verb does not tell all options of its plan
+        try:
+            return predict(plan, self.model, record.point.directions)
+        except RequestError:
+            return None  # fields that count together
+
+
+def sent_plan(record: PointRecord) -> Mapping[str, Any] | None:
+    """The plan as the engine got it; None if nothing was measured yet."""
+    return next((search.plan for repetition in record.repetitions for search in repetition.searches if search.plan), None)
+
+
+def plan_of(point: Point) -> AddressPlan | None:
+    """None if it is a mix, or its options are not such as a plan takes."""
+    if not is_known_plan(point.plan):
+        return None
+    options = {key: value for key, value in point.plan_options.items() if value is not None}
+    for key, default, classic in PORTS:
+        options[key] = _read_ports(options.get(key), default, classic)
+    try:
+        return make_plan(point.plan, point.hosts, networks=point.networks, **options)
+    except (RequestError, TypeError):
+        return None
+
+
+def _read_ports(text: object, default: UdpRange, classic: UdpRange) -> object:
+    """As a campaign file has them: `1024-65535`, `7`, `fixed`."""
+    if text is None:
+        return default
+    if text == "fixed":
+        return classic
+    first, _, last = str(text).partition("-")
+    if not first.isdecimal() or not (last or first).isdecimal():
+        return text
+    return UdpRange(first=int(first), last=int(last or first), mode="pseudorandom" if last else "fixed")
+
+
+def is_known_plan(name: str) -> bool:
+    """False for a mix of two."""
+    return name.replace("-", "_") in TOPOLOGIES
+
+
+def ip_version(name: str) -> int | None:
+    """4 or 6; None for a mix."""
+    topology = TOPOLOGIES.get(name.replace("-", "_"))
+    return None if topology is None else topology.ip_version
+
+
+def is_direct(name: str) -> bool:
+    """Whether hosts are on the link; a mix is as the first of its two."""
+    topology = TOPOLOGIES.get(name.split("+")[0].replace("-", "_"))
+    return topology is not None and topology.left.gateway is None
+
+
+def known_device(record: CampaignRecord, points: Iterable[PointRecord]) -> KnownDevice | None:
+    """That of the first point that says so: by what its searches stored, else by what its testbed has."""
+    for point in points:
+        for repetition in point.repetitions:
+            documents = [search.setup.get("dut") for search in repetition.searches]
+            documents.append(record.testbeds.get(repetition.testbed, {}).get("dut"))
+            for document in documents:
+                if isinstance(document, Mapping) and (device := read_device(document)) is not None:
+                    return device
+    return None
+
+
+def read_device(document: Mapping[str, Any]) -> KnownDevice | None:
+    """From the facts of a reference router (`ReferenceRouter.facts`), or its configuration (contract/router-config.schema.json)."""
+    config = document.get("config", document)
+    elements = config.get("elements") if isinstance(config, Mapping) else None
+    if not isinstance(elements, Mapping):
+        return None
+    try:
+        model = DeviceModel(
+            elements=elements["count"], hash_type=elements["hash"], symmetric=elements.get("symmetric", False),
+            key=bytes.fromhex(elements["key"]), table=tuple(elements["table"]), rate_fps=elements["rate_fps"],
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError, RequestError):
+        return None
+    neighbors = config.get("neighbors", {})
+    cost = None
+    if "free_entries" in neighbors and "growth" in neighbors:
+        cost = NeighborCost(free_entries=neighbors["free_entries"], growth=neighbors["growth"])
+    return KnownDevice(model=model, neighbor_cost=cost)

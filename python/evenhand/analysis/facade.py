@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: everything that is said of a campaign, at once."""
+
+from __future__ import annotations
+
+from evenhand.analysis.bias import bias_verdicts
+from evenhand.analysis.curve import curves_of
+from evenhand.analysis.model import Analysis, Curve
+from evenhand.analysis.plateau import LEAST_FOR_TEST
+from evenhand.analysis.published import published_comparisons
+from evenhand.analysis.ratios import ratios_of
+from evenhand.analysis.words import join
+from evenhand.series.campaign import CampaignRecord, PointState
+
+
+def analyse(record: CampaignRecord) -> Analysis:
+    """Read what was measured so far. Never fails for want of results: what cannot be said is said in the warnings."""
+    curves = curves_of(record)
+    return Analysis(
+        curves=curves,
+        ratios=ratios_of(curves),
+        bias=bias_verdicts(record, curves),
+        published=published_comparisons(record, curves),
+        warnings=tuple(line for curve in curves for line in _warnings(curve)),
+    )
+
+
+def _warnings(curve: Curve) -> list[str]:
+    lines = []
+    for point in curve.points:
+        if point.state is PointState.NO_NUMBER:
+            lines.append(f"{curve.title}: {point.label} has no number: {point.reason or 'no reason is stored'}.")
+    unfinished = [point.label for point in curve.points if point.state in (PointState.PENDING, PointState.BEGUN)]
+    if unfinished:
+        lines.append(f"{curve.title}: not finished: {join(unfinished)}.")
+    few = [point.label for point in curve.points if point.state is PointState.MEASURED and len(point.values) < point.asked]
+    if few:
+        lines.append(f"{curve.title}: fewer repetitions with a number than asked for: {join(few)}.")
+    fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
+    if fewest < LEAST_FOR_TEST:
+        lines.append(
+            f"{curve.title}: the fewest repetitions of a point are {fewest}; of its noise nothing is known with less than {LEAST_FOR_TEST}."
+        )
+    return lines

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: where a curve rises, where it is level, where it falls (SEED-66). docs/explanation/reading-a-series.md tells why so.
+
+A point counts as lower than the plateau if its median is lower by more than RELEVANT, and its repetitions are lower than those of the
+plateau by more than their noise: an exact one-sided Mann-Whitney test. The plateau is itself chosen by the data, so the level of the test
+is divided by all the comparisons that any choice of a plateau could have led to (Bonferroni): noise alone makes it claim a rise or a fall
+anywhere in a series with at most probability LEVEL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from evenhand.analysis.model import CurvePoint, PointTest, Shape
+from evenhand.analysis.ranks import least_p_value, lower_p_value
+from evenhand.analysis.ratios import SAME_WITHIN
+from evenhand.analysis.words import join, show_percent, show_probability, show_value
+from evenhand.procedure.statistics import Statistics
+from evenhand.series.campaign import Figure
+
+RELEVANT = SAME_WITHIN
+"""The draft's "about equal", here as there."""
+LEVEL = 0.05
+LEAST_FOR_TEST = 4
+"""Of three repetitions nobody knows the noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outside:
+    """A point that is not on the plateau as it was chosen."""
+
+    point: CurvePoint
+    is_tested: bool
+    test: PointTest
+
+
+def find_shape(points: Sequence[CurvePoint], figure: Figure, *, relevant: float = RELEVANT, level: float = LEVEL) -> Shape | None:
+    """The shape of points in ascending order of N, of a figure of which more is better.
+
+    Returns:
+        None: fewer than two points have a number, or half of those on the plateau are 0: then nothing is relative to its level.
+    """
+    measured = [point for point in points if point.statistics is not None]
+    medians = [median(point.values) for point in measured]
+    if len(measured) < 2 or max(medians) <= 0:
+        return None
+    first, last = choose_plateau(medians, relevant)
+    if median(_values(measured[first : last + 1])) <= 0:
+        return None
+    comparisons = possible_comparisons(len(measured))
+    outside = _compare(measured, first, last, relevant=relevant, alpha=level / comparisons)
+    is_lower = [outside[i].test.is_lower if i in outside else False for i in range(len(measured))]
+    # What is not told apart from the plateau is no evidence of a rise or a fall, so the plateau is taken to reach there.
+    first, last = is_lower.index(False), len(is_lower) - 1 - is_lower[::-1].index(False)
+    plateau = measured[first : last + 1]
+    statistics = Statistics.of(_values(plateau))
+    assert statistics is not None
+    if statistics.median <= 0:
+        return None
+    is_noise_known = all(len(point.values) >= LEAST_FOR_TEST for point in measured) and all(o.is_tested for o in outside.values())
+    shape = Shape(
+        rise_end=measured[first].addresses if first > 0 else None,
+        falls_above=measured[last].addresses if last < len(measured) - 1 else None,
+        fall_begin=measured[last + 1].addresses if last < len(measured) - 1 else None,
+        plateau=tuple(point.addresses for point in plateau),
+        statistics=statistics,
+        is_noise_known=is_noise_known,
+        relevant=relevant,
+        level=level,
+        comparisons=comparisons,
+        tests=tuple(o.test for o in outside.values()),
+        method=_method(relevant, level, comparisons, is_noise_known=is_noise_known),
+        sentences=(),
+    )
+    return _with_sentences(shape, points, measured, outside, (first, last), figure)
+
+
+def choose_plateau(medians: Sequence[float], relevant: float) -> tuple[int, int]:
+    """First and last place of the points that may be the plateau: all between those whose median is within `relevant` of its level.
+
+    The level begins at the highest median that does not stand alone, which noise has lifted, and comes down to the median of what is
+    within reach of it.
+    """
+    anchor = next((i for i in sorted(range(len(medians)), key=lambda i: -medians[i]) if not _stands_alone(medians, i, relevant)), 0)
+    level, members = medians[anchor], [anchor]
+    while True:
+        reached = [i for i, value in enumerate(medians) if value >= level * (1 - relevant)]
+        if reached == members:
+            return members[0], members[-1]
+        members, level = reached, min(level, median(medians[i] for i in reached))
+
+
+def _stands_alone(medians: Sequence[float], place: int, relevant: float) -> bool:
+    """One point higher than points on both sides that agree: three of the four next to it, and its neighbours among them."""
+    if not 0 < place < len(medians) - 1:
+        return False
+    around = (medians[place - 1] + medians[place + 1]) / 2
+    if around <= 0:
+        return False
+    near = [i for i in (place - 2, place - 1, place + 1, place + 2) if 0 <= i < len(medians) and abs(medians[i] / around - 1) <= relevant]
+    return {place - 1, place + 1} <= set(near) and len(near) >= 3 and medians[place] * (1 - relevant) > around
+
+
+def possible_comparisons(points: int) -> int:
+    """Of one point with a plateau that it is no part of: the sum, over all runs of neighbours, of the points outside."""
+    return (points - 1) * points * (points + 1) // 3
+
+
+def _values(points: Sequence[CurvePoint]) -> list[float]:
+    return [value for point in points for value in point.values]
+
+
+def _compare(measured: Sequence[CurvePoint], first: int, last: int, *, relevant: float, alpha: float) -> dict[int, _Outside]:
+    reference = _values(measured[first : last + 1])
+    level = median(reference)
+    found = {}
+    for i, point in enumerate(measured):
+        if first <= i <= last:
+            continue
+        change = median(point.values) / level - 1
+        counts = len(point.values), len(reference)
+        is_tested = min(len(p.values) for p in (point, *measured[first : last + 1])) >= LEAST_FOR_TEST and least_p_value(*counts) <= alpha
+        p_value = lower_p_value(point.values, reference) if is_tested else None
+        is_lower = change <= -relevant and (p_value is None or p_value <= alpha)
+        test = PointTest(addresses=point.addresses, change=change, p_value=p_value, is_lower=is_lower)
+        found[i] = _Outside(point=point, is_tested=is_tested, test=test)
+    return found
+
+
+def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: bool) -> str:
+    test = (
+        f"A point is lower than the plateau if its median is at least {show_percent(relevant)} lower, and an exact one-sided Mann-Whitney"
+        f" test of its repetitions against those of the plateau says so at the level {level:g} / {comparisons} (Bonferroni: each comparison"
+        " that the choice of the plateau could have led to)."
+    )
+    if is_noise_known:
+        return test
+    return (
+        f"{test} Where there are too few repetitions for that, the noise is not known, and a median that is at least"
+        f" {show_percent(relevant)} lower counts: a tolerance, not a test."
+    )
+
+
+def _with_sentences(
+    shape: Shape, points: Sequence[CurvePoint], measured: Sequence[CurvePoint], outside: dict[int, _Outside], window: tuple[int, int],
+    figure: Figure,
+) -> Shape:  # fmt: skip
+    first, last = window
+    missing = [point for point in points if point.statistics is None]
+    plateau = measured[first : last + 1]
+    sentences = [
+        _rise_sentence(measured, outside, first),
+        _plateau_sentence(shape, plateau, figure),
+        _fall_sentence(measured, outside, last),
+    ]
+    for edge, after in ((first, False), (last, True)):
+        low, high = (edge, edge + 1) if after else (edge - 1, edge)
+        if low >= 0 and high < len(measured):
+            between = [p for p in missing if measured[low].addresses < p.addresses < measured[high].addresses]
+            if between:
+                what = "fall begins" if after else "rise ends"
+                sentences.append(
+                    f"{join([p.label for p in between])} has no number: where the {what} is known only to between its neighbours."
+                )
+    for point in plateau:
+        change = median(point.values) / shape.plateau_level - 1
+        if change <= -shape.relevant:
+            sentences.append(
+                f"{point.label} is {show_percent(-change)} lower than the plateau by its median, but points on both sides are not,"
+                " or it is no more than noise: no rise or fall is made of it."
+            )
+        elif change >= shape.relevant:
+            sentences.append(f"{point.label} is {show_percent(change)} higher than the plateau by its median, and stands alone.")
+    if not shape.is_noise_known:
+        fewest = min(len(point.values) for point in measured)
+        sentences.append(
+            f"Too few repetitions for a test (the fewest of a point: {fewest}): the noise is not known, and a change of"
+            f" {show_percent(shape.relevant)} of the medians was taken for one."
+        )
+    return replace(shape, sentences=tuple(sentences))
+
+
+def _rise_sentence(measured: Sequence[CurvePoint], outside: dict[int, _Outside], first: int) -> str:
+    if first == 0:
+        start = "one address pair" if measured[0].is_single_pair else measured[0].label
+        return f"No rise: {start} is not lower than the plateau."
+    sentence = f"Rises up to {measured[first].label}: {_lower(outside[first - 1])}."
+    return sentence if first < len(measured) - 1 else f"{sentence} That is the last point: whether it rises further was not measured."
+
+
+def _plateau_sentence(shape: Shape, plateau: Sequence[CurvePoint], figure: Figure) -> str:
+    statistics = shape.statistics
+    where = (
+        f"Plateau from {plateau[0].label} to {plateau[-1].label}" if len(plateau) > 1 else f"No plateau of two points: {plateau[0].label}"
+    )
+    return (
+        f"{where}: median {show_value(statistics.median, figure)}, minimum {show_value(statistics.minimum, figure)}, maximum"
+        f" {show_value(statistics.maximum, figure)}, spread {show_percent(statistics.spread)}."
+    )
+
+
+def _fall_sentence(measured: Sequence[CurvePoint], outside: dict[int, _Outside], last: int) -> str:
+    if last == len(measured) - 1:
+        return f"No fall up to {measured[-1].label}."
+    return f"Falls above {measured[last].label}: {_lower(outside[last + 1])}."
+
+
+def _lower(outside: _Outside) -> str:
+    by = f"{outside.point.label} is {show_percent(-outside.test.change)} lower"
+    return by if outside.test.p_value is None else f"{by} ({show_probability(outside.test.p_value)})"

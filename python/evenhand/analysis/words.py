@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: figures in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evenhand.series.campaign import Figure
+from evenhand.units import format_count, format_ratio
+
+
+def show_value(value: float, figure: Figure) -> str:
+    """`794,000 fps`, `12.5 us`."""
+    return show_number(value, figure) if figure.unit == "ratio" else f"{show_number(value, figure)} {figure.unit}"
+
+
+def show_number(value: float, figure: Figure) -> str:
+    """`794,000`, `12.5`; a ratio in percent."""
+    if figure.unit in ("fps", "frames"):
+        return format_count(round(value))
+    return format_ratio(value) if figure.unit == "ratio" else f"{value:.4g}"
+
+
+def show_percent(share: float) -> str:
+    """One digit: `12.5 %`."""
+    return f"{100 * share:.1f} %"
+
+
+def show_probability(p_value: float) -> str:
+    """`p = 0.012`, `p < 0.0001`."""
+    return f"p = {p_value:.2g}" if p_value >= 1e-4 else "p < 0.0001"
+
+
+def join(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: what it tells while it goes on, besides what its procedures tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evenhand.campaign.jobs import Job
+from evenhand.procedure import ProcedureEvent
+from evenhand.series.campaign import HookRun, Point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointBegan:
+    """A point is measured from now on."""
+
+    point: Point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepetitionBegan:
+    """One of its repetitions is."""
+
+    job: Job
+    stored_trials: int
+    """That it has from before it was cut short; they are not made again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepetitionEnded:
+    """It has ended, and is stored."""
+
+    job: Job
+    outcome: str
+    value: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointEnded:
+    """Nothing more will be measured of it."""
+
+    point: Point
+    reason: str | None
+    """Why it ended before all its repetitions were made; None if they were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookEnded:
+    """A command of the user's has ended."""
+
+    hook: HookRun
+    failure: str | None
+
+
+CampaignEvent = PointBegan | RepetitionBegan | RepetitionEnded | PointEnded | HookEnded
+OnCampaignEvent = Callable[[CampaignEvent | ProcedureEvent], None]
+
+
+def ignore(event: CampaignEvent | ProcedureEvent) -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: who measures the points. Here it is this process, one after the other; another way has to meet `Executor`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from evenhand.campaign.events import OnCampaignEvent
+from evenhand.campaign.measure import Keeper, PointOrder, measure_point
+from evenhand.series.campaign import Point
+
+
+class Executor(Protocol):
+    """Measures points, each at one place at a time."""
+
+    def run(self, orders: Iterable[PointOrder], keeper: Keeper, on_event: OnCampaignEvent) -> Iterator[Point]:
+        """Gives each point when all of it is kept.
+
+        Args:
+            orders: Is asked for the next one only when there is a place for it: what a point takes from an earlier one must be known then.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HereExecutor:
+    """This process, on one testbed."""
+
+    engine: Path | None = None
+
+    def run(self, orders: Iterable[PointOrder], keeper: Keeper, on_event: OnCampaignEvent) -> Iterator[Point]:
+        """See `Executor`."""
+        for order in orders:
+            measure_point(order, keeper, engine=self.engine, on_event=on_event)
+            yield order.point

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: one point measured: its hooks, its DUT, and each of its repetitions by the procedure that it names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
+from evenhand.campaign.facts import testbed_facts
+from evenhand.campaign.file import REFERENCE, Hooks, Reference
+from evenhand.campaign.hooks import environment_of, run_hook, why_failed
+from evenhand.campaign.jobs import Job
+from evenhand.campaign.options import PointRequest, plan_of, read_point
+from evenhand.campaign.reference import reference_dut
+from evenhand.errors import EvenhandError
+from evenhand.locks import InUseError
+from evenhand.procedure import (
+    Conditions,
+    Note,
+    OpenTestbed,
+    Setup,
+    SinglePair,
+    Throughput,
+    check_whole_sizes,
+    make_reference_setup,
+    read_setup,
+)
+from evenhand.reference import reference_router
+from evenhand.series.campaign import HookRun, Point
+from evenhand.series.campaign_store import Ended
+from evenhand.series.figures import value_of
+from evenhand.series.repetition_recorder import STOPPED, CannotContinueError, RepetitionRecorder
+from evenhand.series.run_points import why_no_number
+from evenhand.series.store import StorageError
+from evenhand.trial import TrialResult, join_directions
+
+ENGINE_ENDS_WITHIN_S = 15.0
+"""When a campaign was killed and goes on at once, its engine may still be closing the ports."""
+LOOK_AGAIN_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointOrder:
+    """What is left to be measured of one point, and all that it takes. It can be pickled, and measured elsewhere."""
+
+    point: Point
+    jobs: tuple[Job, ...]
+    """In the order of their numbers."""
+    hooks: Hooks
+    testbed: str
+    """A testbed file, `lab:linux`, or `reference`."""
+    reference: Reference | None
+    throughput_fps: float | None = None
+    """Per direction, of the point whose throughput this one takes."""
+    single_pair: SinglePair | None = None
+    """What the suite found with one address pair under the same conditions (SEED-02)."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """For its hooks, besides what they are told of the point."""
+
+
+class Keeper(Protocol):
+    """Where a point's trials are kept as they are made; `CampaignStore` is one."""
+
+    def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
+        """What is known of a testbed; gives the name for `begin`."""
+
+    def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
+        """A command that has ended."""
+
+    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> RepetitionRecorder:
+        """A repetition begins, or goes on."""
+
+    def end(self, recorder: RepetitionRecorder, ended: Ended) -> None:
+        """It has ended."""
+
+    def end_point(self, point: Point, reason: str) -> None:
+        """The point gets no more repetitions."""
+
+
+class _HookFailedError(Exception):
+    pass
+
+
+def measure_point(order: PointOrder, keeper: Keeper, *, engine: Path | None, on_event: OnCampaignEvent) -> None:
+    """All jobs of the order. A point that cannot be measured is kept with the reason, and that is no error.
+
+    Raises:
+        StorageError: Nothing can be kept any longer.
+        InUseError: Another tester has the testbed.
+        EvenhandError: There is no testbed, which is so for every other point.
+        KeyboardInterrupt: A trial was stopped.
+    """
+    point = order.point
+    on_event(PointBegan(point=point))
+    reason = None
+    try:
+        _run_hook("before_point", order, keeper, on_event)
+        with _setup_of(order) as setup:
+            reason = _measure_on(setup, order, keeper, engine, on_event)
+    except _HookFailedError as failure:
+        reason = str(failure)
+    finally:
+        with suppress(_HookFailedError):  # what was measured stands
+            _run_hook("after_point", order, keeper, on_event)
+    if reason is not None:
+        keeper.end_point(point, reason)
+    on_event(PointEnded(point=point, reason=reason))
+
+
+def _measure_on(setup: Setup, order: PointOrder, keeper: Keeper, engine: Path | None, on_event: OnCampaignEvent) -> str | None:
+    """Why it could not be measured; None if it was."""
+    testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
+    try:
+        request = read_point(order.point, setup.testbed.limits, throughput_fps=order.throughput_fps)
+        for job in order.jobs:
+            _measure_repetition(job, request, setup, testbed, order, keeper, engine, on_event)
+    except (StorageError, InUseError):
+        raise
+    except EvenhandError as error:
+        return f"{error.what} ({error.where})" if error.where else error.what
+    return None
+
+
+def _measure_repetition(
+    job: Job,
+    request: PointRequest,
+    setup: Setup,
+    testbed: str,
+    order: PointOrder,
+    keeper: Keeper,
+    engine: Path | None,
+    on_event: OnCampaignEvent,
+) -> None:
+    is_anew, waited_until_s = False, time.monotonic() + ENGINE_ENDS_WITHIN_S
+    while True:
+        recorder = keeper.begin(job.point, job.repetition, seed=job.seed, testbed=testbed, anew=is_anew)
+        on_event(RepetitionBegan(job=job, stored_trials=recorder.stored_trials))
+        bed = OpenTestbed(setup=setup, engine=engine, recorder=recorder, replay=recorder, on_event=on_event)
+        try:
+            ended = _measure(bed, job, request, order.single_pair)
+        except CannotContinueError:
+            on_event(Note(text="It cannot go on where it was cut short, since conditions have changed; this repetition begins anew."))
+            is_anew = True
+            continue
+        except InUseError:
+            if time.monotonic() > waited_until_s:
+                raise
+            time.sleep(LOOK_AGAIN_S)
+            continue
+        if ended.outcome == STOPPED:
+            raise KeyboardInterrupt
+        keeper.end(recorder, ended)
+        on_event(RepetitionEnded(job=job, outcome=ended.outcome, value=ended.value, reason=ended.reason))
+        return
+
+
+def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: SinglePair | None) -> Ended:
+    """One repetition of the procedure. The one place where procedures have names."""
+    point, goal = job.point, cast(Any, request.goal)
+    name = f"{point.key}, repetition {job.repetition}"
+    conditions: Conditions = {**request.conditions, "seed": job.seed}
+    found: Any
+    match point.procedure:
+        case "throughput":
+            found = _beside(bed.throughput(goal=goal, name=name, **conditions), single_pair, is_ours=bed.setup.router is not None)
+        case "loss":
+            found = bed.loss(goal=goal, name=name, **conditions)
+        case "latency" | "pdv" | "ipdv":
+            found = bed.delay(goal=goal, name=name, **conditions)
+        case "recovery":
+            found = bed.recovery(goal=goal, name=name, **conditions)
+        case "burst":
+            found = bed.burst(goal=goal, name=name, **conditions)
+        case "back-to-back":
+            size = conditions.pop("frame_size")
+            (found,) = bed.back_to_back(check_whole_sizes([size]), goal=goal, **conditions).rows
+    document = _without_trials(found.to_document())
+    value = value_of(point.procedure, document)
+    trials = found.search.trials if isinstance(found, Throughput) else found.trials
+    reason = None if value is not None else getattr(found, "skipped", None) or _why(str(found.outcome), list(trials))
+    return Ended(outcome=str(found.outcome), value=value, result=document, reason=reason)
+
+
+def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool) -> Throughput:
+    """The result that stands beside that with one pair, if it is the same DUT's (SEED-02). A router of ours has other MACs each time."""
+    macs = {side: of.dut for side, of in (found.profile.macs or {}).items()}
+    if single_pair is None or (dict(single_pair.dut_macs) != macs and not is_ours):
+        return found
+    return replace(found, profile=replace(found.profile, single_pair=single_pair))
+
+
+def _why(outcome: str, trials: list[Any]) -> str:
+    results: list[TrialResult] = [getattr(trial, "result", trial) for trial in trials]
+    invalid = next((result for result in reversed(results) if not result.is_valid), None)
+    if invalid is None or outcome != "tester_limit":
+        return why_no_number(outcome)
+    return f"{why_no_number(outcome)}: {join_directions(invalid.reasons)[0].text}"
+
+
+def _without_trials(value: Any) -> Any:
+    """They are stored for themselves."""
+    if isinstance(value, dict):
+        return {key: _without_trials(item) for key, item in value.items() if key != "trials"}
+    return [_without_trials(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@contextmanager
+def _setup_of(order: PointOrder) -> Iterator[Setup]:
+    if order.testbed != REFERENCE:
+        yield read_setup(order.testbed)
+        return
+    dut = reference_dut(order.reference or Reference(), order.point.hash_type)
+    with reference_router(plan_of(order.point), dut) as router:
+        yield make_reference_setup(router)
+
+
+def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
+    """What is known of the testbed, and whether it is the same when the campaign goes on."""
+    facts = testbed_facts(setup)
+    testbed = setup.testbed.model_dump(mode="json")
+    testbed["dut"].pop("threads", None)
+    if setup.router is not None:
+        # Each point has a router of its own: what is set for it stands with its searches.
+        reference = (order.reference or Reference()).to_document()
+        facts["own_dut"] = {"kind": "reference", "version": setup.router.facts()["version"], "configured": reference}
+        testbed = {"tester": testbed["tester"]}
+    return {**facts, "testbed": testbed}
+
+
+def _run_hook(when: str, order: PointOrder, keeper: Keeper, on_event: OnCampaignEvent) -> None:
+    environment = {**order.environment, **environment_of(order.point)}
+    failure = run_and_keep(when, order.hooks, environment, keeper, on_event, point=order.point)
+    if failure is not None:
+        raise _HookFailedError(failure)
+
+
+def run_and_keep(
+    when: str,
+    hooks: Hooks,
+    environment: Mapping[str, str],
+    keeper: Keeper,
+    on_event: OnCampaignEvent,
+    *,
+    point: Point | None = None,
+    suite: str | None = None,
+) -> str | None:
+    """Run the command of that moment, if there is one. Why it failed; None if it did not."""
+    command: str | None = getattr(hooks, when)
+    if command is None:
+        return None
+    hook = run_hook(command, when=when, timeout_s=hooks.timeout, environment=environment)
+    failure = why_failed(hook, hooks.timeout)
+    keeper.add_hook(hook, point=point, suite=suite)
+    on_event(HookEnded(hook=hook, failure=failure))
+    return failure

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: from a plan and a store to points that were measured. What is finished already is not measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from statistics import median
+
+from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
+from evenhand.campaign.executor import Executor
+from evenhand.campaign.file import REFERENCE, Hooks
+from evenhand.campaign.jobs import Job, jobs
+from evenhand.campaign.measure import PointOrder, run_and_keep
+from evenhand.campaign.options import AFTER
+from evenhand.campaign.points import CampaignPlan
+from evenhand.errors import RequestError
+from evenhand.procedure import RESULTS_OF_THE_DUT, SinglePair, read_setup
+from evenhand.programs import ROUTER, find_program
+from evenhand.search import Outcome
+from evenhand.series.campaign import Point
+from evenhand.series.campaign_store import CampaignStore
+from evenhand.series.folders import without_folders
+
+OnPoint = Callable[[Point], None]
+
+
+def check_testbed(testbed: str) -> None:
+    """What is wrong with the testbed is so for every point, and is told before the first.
+
+    Raises:
+        RequestError, HostError: As `read_setup`; or there is no program of the reference router.
+    """
+    if testbed == REFERENCE:
+        find_program(ROUTER)
+    else:
+        read_setup(testbed)
+
+
+@dataclass(slots=True, kw_only=True)
+class CampaignRunner:
+    """Goes through the jobs of a plan that have no result in the store."""
+
+    plan: CampaignPlan
+    store: CampaignStore
+    executor: Executor
+    testbed: str
+    on_event: OnCampaignEvent = ignore
+    on_point: OnPoint = field(default=lambda point: None)
+    """Is called when a point has ended and is stored. The place for whoever rewrites a page while the campaign goes on."""
+
+    def run(self) -> None:
+        """Until every point has ended.
+
+        Raises:
+            StorageError: The file cannot be written any further.
+            EvenhandError: Something that concerns every point.
+        """
+        for suite, group in groupby(self._left(), key=lambda left: left[0].point.suite):
+            self._run_suite(suite, list(group))
+        self.store.finish()
+
+    def _left(self) -> Iterator[tuple[Job, ...]]:
+        """By point, in the order of measuring: its jobs without a result."""
+        finished, ended = self.store.finished_repetitions(), self.store.ended_points()
+        for key, group in groupby(jobs(self.plan), key=lambda job: job.point.key):
+            left = tuple(job for job in group if (key, job.repetition) not in finished)
+            if left and key not in ended:
+                yield left
+
+    def _run_suite(self, suite: str, left: list[tuple[Job, ...]]) -> None:
+        hooks = self.plan.suite_hooks[suite]
+        environment = {**self._environment(), "EVENHAND_SUITE": suite}
+        try:
+            failure = run_and_keep("before_suite", hooks, environment, self.store, self.on_event, suite=suite)
+            if failure is not None:
+                for first, *_ in left:
+                    self._give_up(first.point, failure)
+                return
+            for point in self.executor.run(self._orders(left, hooks), self.store, self.on_event):
+                self.on_point(point)
+        finally:
+            run_and_keep("after_suite", hooks, environment, self.store, self.on_event, suite=suite)
+
+    def _orders(self, left: list[tuple[Job, ...]], hooks: Hooks) -> Iterator[PointOrder]:
+        for of_point in left:
+            point = of_point[0].point
+            throughput_fps = None
+            if AFTER in point.goal:
+                found = self.store.values_of(point.goal[AFTER])
+                if not found:
+                    self.on_event(PointBegan(point=point))
+                    self._give_up(point, f"there is no throughput to take the load from: {point.goal[AFTER]} has no number")
+                    continue
+                throughput_fps = median(found)
+            yield PointOrder(
+                point=point, jobs=of_point, hooks=hooks, testbed=self.testbed, reference=self.plan.reference, throughput_fps=throughput_fps,
+                single_pair=self._single_pair_of(point), environment=self._environment(),
+            )  # fmt: skip
+
+    def _give_up(self, point: Point, reason: str) -> None:
+        self.store.end_point(point, reason)
+        self.on_event(PointEnded(point=point, reason=reason))
+        self.on_point(point)
+
+    def _single_pair_of(self, point: Point) -> SinglePair | None:
+        """The first repetition of the point with one address pair that has all else in common with this one."""
+        if point.is_single_pair or point.procedure != "throughput":
+            return None
+        for other in self.plan.points:
+            if not other.is_single_pair or _compared(other) != _compared(point):
+                continue
+            found = self.store.first_search_of(other.key)
+            if found is None or found[0].get("outcome") not in [str(outcome) for outcome in RESULTS_OF_THE_DUT]:
+                return None
+            result, setup, seed = found
+            return SinglePair(
+                outcome=Outcome(result["outcome"]), throughput_fps=result["throughput_fps_per_direction"],
+                upper_fps=result.get("upper_fps_per_direction"), loss_ratio=result.get("goal", {}).get("loss_ratio", 0.0), seed=seed,
+                dut_macs={side: of["dut"] for side, of in ((setup.get("traffic") or {}).get("macs") or {}).items()},
+                source="in this campaign",
+            )  # fmt: skip
+        return None
+
+    def _environment(self) -> Mapping[str, str]:
+        return {"EVENHAND_CAMPAIGN": self.plan.name, "EVENHAND_TESTBED": self.testbed, "EVENHAND_RUN": str(self.store.path.absolute())}
+
+
+def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
+    """The one that was named now, else the campaign file's. RequestError if there is none, or a table has nothing to set."""
+    chosen = given or plan.testbed
+    if chosen is None:
+        raise RequestError(
+            "the campaign names no testbed",
+            where="--testbed",
+            next_step="Give --testbed FILE, lab:linux or reference, or name it in the file.",
+        )
+    if plan.reference is not None and chosen != REFERENCE:
+        raise RequestError(
+            f"[reference] sets up a reference router, and the testbed is {without_folders(chosen)!r}", where="--testbed",
+            next_step=f"Use --testbed {REFERENCE}, or take [reference] out of the file.",
+        )  # fmt: skip
+    return chosen
+
+
+def _compared(point: Point) -> tuple[object, ...]:
+    return (point.suite, point.procedure, point.frame_size, point.hash_type, point.plan)

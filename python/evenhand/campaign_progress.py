@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live progress of a campaign: a bar and a status line on a terminal, a line for each repetition everywhere."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from rich.console import Console, Group
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.campaign.events import CampaignEvent, HookEnded, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
+from evenhand.campaign.time_left import TimeLeft, learnt_from
+from evenhand.procedure import Measured, ProcedureEvent
+from evenhand.progress import ProgressDisplay
+from evenhand.report.campaign_status import format_figure
+from evenhand.search import TrialFinished
+from evenhand.series.campaign import FIGURES
+from evenhand.series.campaign_status import CampaignStatus
+from evenhand.trial import TrialResult
+from evenhand.units import format_count, format_duration
+
+
+class CampaignDisplay(ProgressDisplay):
+    """Shows how far a campaign is. A context manager; without a terminal it prints plain lines only. Trials stand in the file."""
+
+    def __init__(self, console: Console, status: CampaignStatus) -> None:
+        super().__init__(console)
+        self._left = {point.point.key: point.left for point in status.points if point.left}
+        self._points = {point.point.key: point.point for point in status.points}
+        self._verdicts = Counter(status.verdicts)
+        self._time: TimeLeft = learnt_from(status.points)
+        self._repetition_began_s = time.monotonic()
+        self._replayed = 0
+        """Trials that come back as if they were made now, and are counted already."""
+        self._has_told_loads = True  # trials get no lines here
+
+    def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
+        """What a campaign tells, or one of its procedures."""
+        match event:
+            case PointBegan(point=point):
+                number = len(self._points) - len(self._left) + 1
+                self.say(f"{number} of {len(self._points)}: {point.key}", style="bold")
+            case RepetitionBegan(job=job, stored_trials=stored):
+                self._repetition_began_s = time.monotonic()
+                if stored:
+                    self._replayed = stored
+                    self.say(f"repetition {job.repetition} goes on after {stored} trial{'s' if stored > 1 else ''} that it has")
+            case RepetitionEnded():
+                self._end_repetition(event)
+            case PointEnded(point=point, reason=reason):
+                self._left.pop(point.key, None)
+                if reason is not None:
+                    self.say(f"{point.key} gets no more repetitions: {reason}", style="yellow")
+            case HookEnded(failure=failure):
+                if failure is not None:
+                    self.say(f"{failure[0].upper()}{failure[1:]}", style="yellow")
+            case TrialFinished(trial=trial):
+                self._count(trial.result)
+            case Measured(result=result):
+                self._count(result)
+            case _:
+                self.on_event(event)
+
+    def _count(self, result: TrialResult) -> None:
+        if self._replayed:
+            self._replayed -= 1
+            return
+        self._verdicts[str(result.verdict)] += 1
+        self._refresh()
+
+    def _end_repetition(self, event: RepetitionEnded) -> None:
+        self._replayed = 0
+        point = event.job.point
+        self._left[point.key] = max(0, self._left.get(point.key, 1) - 1)
+        self._time.learn(point, time.monotonic() - self._repetition_began_s)
+        figure = FIGURES[point.procedure]
+        found = f"{figure.name} {format_figure(point.procedure, event.value)}" if event.value is not None else f"no number: {event.reason}"
+        per_direction = " per direction" if figure.unit == "fps" and event.value is not None else ""
+        self.say(f"repetition {event.job.repetition} of {point.repetitions}: {found}{per_direction}; {self._summary()}")
+
+    @property
+    def _left_s(self) -> float:
+        return self._time.left_s((self._points[key], left) for key, left in self._left.items())
+
+    def _summary(self) -> str:
+        counts = ", ".join(f"{format_count(self._verdicts[verdict])} {verdict}" for verdict in ("PASS", "FAIL", "INVALID"))
+        left_s = self._left_s
+        left = f"; about {format_duration(max(1, round(left_s)))} left" if left_s else ""
+        return f"{format_count(self._verdicts.total())} trials ({counts}){left}"
+
+    def _refresh(self) -> None:
+        if self._live is None:
+            return
+        done = len(self._points) - len(self._left)
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(
+            ProgressBar(total=len(self._points), completed=done, width=20),
+            Text(f"{done} of {len(self._points)} points · {self._summary()}"),
+        )
+        parts = " · ".join(part for part in (self._status, self._phase) if part)
+        self._live.update(Group(bar, Text(parts, style="dim", overflow="ellipsis", no_wrap=True)))

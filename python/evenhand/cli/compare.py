@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand compare`: runs or campaigns side by side, and a code for continuous integration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.analysis import compare as compare_records
+from evenhand.cli.common import JsonOption, err, out, write_json
+from evenhand.errors import RequestError
+from evenhand.report import comparison_document, comparison_lines, comparison_tables, differences_table
+from evenhand.report.comparison_page import write_comparison_page
+from evenhand.series import read_record
+from evenhand.units import parse_ratio
+
+EXAMPLE = "Example: evenhand compare before.evenhand after.evenhand --fail-below 0.97"
+WORSE = 1
+"""Exit code: a point is below the limit."""
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run files; the others are held against the first.")],
+    anyway: Annotated[bool, typer.Option("--anyway", help="Compare runs that were not measured alike, too.")] = False,
+    fail_below: Annotated[
+        str | None,
+        typer.Option("--fail-below", metavar="RATIO", help="Exit with 1 if a point is worse than this share of the first run: 0.97, 97%."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page, too. An older page of this name is replaced.")
+    ] = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Compare runs or campaigns point by point: ratios with their intervals, and what differs in the set-ups."""
+    limit = None if fail_below is None else parse_ratio(fail_below, where="--fail-below")
+    if limit == 0:
+        raise RequestError("0: nothing is worse than that", where="--fail-below", next_step="Write a ratio like 0.97 or 97%.")
+    comparison = compare_records([read_record(path) for path in runs], anyway=anyway)
+    if html is not None:
+        write_comparison_page(comparison, html, fail_below=limit)
+        err().print(f"The page: {html}", markup=False, soft_wrap=True)
+    if json_output:
+        write_json({"command": "compare", **comparison_document(comparison, fail_below=limit)})
+    else:
+        console = out()
+        for table in [*comparison_tables(comparison), differences_table(comparison)]:
+            if table is not None:
+                console.print(table)
+                console.print()
+        for line in comparison_lines(comparison, fail_below=limit):
+            console.print(line, markup=False)
+    return WORSE if limit is not None and comparison.below(limit) else 0

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand report`: the page of a campaign, or of any run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.common import out
+from evenhand.report.page import write_page, write_pictures
+from evenhand.series import SUFFIX, read_record
+
+EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
+
+
+def report(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=f"A campaign's file, or the run of any verb (*{SUFFIX}).")],
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="The page. Default: beside the file, with its name. An older page is replaced."),
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", metavar="FOLDER", help="Write each picture as an SVG and a PNG file as well.")
+    ] = None,
+) -> None:
+    """Write one HTML page of what a campaign or a run measured: curve, verdict, every trial, and what it takes to repeat it."""
+    record = read_record(file)
+    target = html or file.with_suffix(".html")
+    # Whoever asks for a page of a campaign that goes on has it as it is now; the campaign's own page is the one that goes along.
+    write_page(record, target, refresh_s=None)
+    console = out()
+    console.print(f"The page: {target}", markup=False, soft_wrap=True)
+    if pictures is not None:
+        written = write_pictures(record, pictures)
+        console.print(
+            f"{len(written)} pictures in {pictures}" if written else "There is nothing to draw yet.", markup=False, soft_wrap=True
+        )

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand run`: a whole campaign from its file, into one file; begun, or gone on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.campaign import describe, difference, expand, read_campaign
+from evenhand.campaign.executor import HereExecutor
+from evenhand.campaign.runner import CampaignRunner, check_testbed, choose_testbed
+from evenhand.campaign_progress import CampaignDisplay
+from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, run_file, write_json
+from evenhand.cli.status import show_status
+from evenhand.errors import EvenhandError, RequestError
+from evenhand.report import measured_report
+from evenhand.report.campaign_plan import campaign_plan_report
+from evenhand.series import SUFFIX, StorageError
+from evenhand.series.campaign_status import read_status
+from evenhand.series.campaign_store import CampaignHead, CampaignStore
+from evenhand.trial import find_engine
+from evenhand.units import format_count
+
+EXAMPLE = "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run --resume series.evenhand"
+
+
+def run(
+    file: Annotated[
+        Path, typer.Argument(metavar="CAMPAIGN", help="A campaign file (TOML); with --resume also the file that it is stored in.")
+    ],
+    *,
+    testbed: Annotated[
+        str | None,
+        typer.Option(
+            "--testbed", metavar="TESTBED", help="A testbed file, lab:linux, or reference. Default: what the campaign file names."
+        ),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", metavar="FILE", help="Store the campaign here. Default: CAMPAIGN-DATE-TIME.evenhand in this folder."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a campaign that was cut short: what it has stands.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="With --resume: measure those points again that ended early, such as by a hook that failed.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show every point, what it sends, and the time; measure nothing.")] = False,
+    host_name: HostNameOption = False,
+    engine: EngineOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Measure a campaign, point by point; every trial is on disk before the next begins.
+
+    Ctrl-C ends it in order; after that, or after a power cut, --resume goes on where it was.
+    """
+    if again and not resume:
+        raise RequestError("there is nothing to be measured again", where="--again", next_step="Give it with --resume.")
+    stored, source = _files(file, run, is_resumed=resume)
+    plan = expand(read_campaign(source))
+    if dry_run:
+        outline = describe(plan)
+        if json_output:
+            write_json({"command": "run", "run": None, **outline.to_document()})
+            return
+        for part in campaign_plan_report(outline):
+            out().print(part)
+        return
+    chosen = choose_testbed(plan, testbed)
+    find_engine(engine)
+    check_testbed(chosen)
+    spec = json.loads(json.dumps(plan.spec))
+    if stored is None:
+        path = run_file(source.stem, run, no_run=False)
+        assert path is not None
+        head = CampaignHead(name=plan.name, source=source.name, seed=plan.seed, spec=spec)
+        store = CampaignStore.create(path, head, plan.points, command=command_line(), host_name=host_name)
+    else:
+        path = stored
+        _check_unchanged(path, source, spec)
+        store = CampaignStore.resume(path, command=command_line(), host_name=host_name)
+    with _ending(store, source):
+        if again:
+            store.reopen_points()
+        with CampaignDisplay(err(), read_status(path)) as display:
+            CampaignRunner(
+                plan=plan, store=store, executor=HereExecutor(engine=engine), testbed=chosen, on_event=display.on_campaign_event
+            ).run()
+    show_status("run", read_status(path), is_json=json_output)
+    if not json_output:
+        out().print(f"Stored in {path}.", markup=False)
+
+
+def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | None, Path]:
+    """The campaign's file that is to be gone on with, if one is, and the file that it was written from."""
+    if file.suffix == SUFFIX:
+        if not is_resumed:
+            raise RequestError("this is what a campaign is stored in", where=str(file), next_step=f"evenhand run --resume {file}")
+        source = read_status(file).source
+        found = next((path for path in (file.parent / source, Path(source)) if path.is_file()), None)
+        if found is None:
+            raise RequestError(
+                f"it was written from {source}, which is neither beside it nor in this folder", where=str(file),
+                next_step=f"Name both: evenhand run {source} --resume --run {file}",
+            )  # fmt: skip
+        return file, found
+    if not is_resumed:
+        return None, file
+    return (_newest_of(file) if run is None else run), file
+
+
+def _newest_of(source: Path) -> Path:
+    """The file under its usual name, in this folder, that was begun last and is not finished. RequestError if there is none."""
+    for path in sorted(Path().glob(f"{source.stem}-*{SUFFIX}"), reverse=True):
+        with suppress(EvenhandError):
+            status = read_status(path)
+            if status.source == source.name and status.finished_at is None:
+                return path
+    raise RequestError(
+        f"no unfinished campaign of {source.name} is in this folder", where="--resume",
+        next_step=f"Name its file: evenhand run {source} --resume --run FILE",
+    )  # fmt: skip
+
+
+def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
+    """RequestError with what was changed in the campaign file since the campaign began."""
+    changes = difference(read_status(path).spec, spec)
+    if changes:
+        shown = "; ".join(changes[:8]) + (f"; and {len(changes) - 8} more" if len(changes) > 8 else "")
+        raise RequestError(
+            f"the campaign file was changed since the campaign began: {shown}", where=str(source),
+            next_step=f"Change it back, or begin another campaign: evenhand run {source}",
+        )  # fmt: skip
+
+
+@contextmanager
+def _ending(store: CampaignStore, source: Path) -> Iterator[None]:
+    """However it ends, somebody is told where the trials are and how to go on. What a full disk did not take is shown."""
+    try:
+        with store:
+            yield
+    except BaseException as error:
+        console = err()
+        if isinstance(error, StorageError):
+            for part in measured_report(store.measured):
+                console.print(part)
+        if store.path.exists():
+            trials = sum(read_status(store.path).verdicts.values())
+            stored = "1 trial is" if trials == 1 else f"{format_count(trials)} trials are"
+            console.print(f"{stored} stored in {store.path}. Go on with: evenhand run {source} --resume --run {store.path}", markup=False)
+        else:
+            console.print("No trial is stored.", markup=False)
+        raise

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand status`: how far a campaign is, also while another terminal measures it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.campaign.time_left import time_left_s
+from evenhand.cli.common import JsonOption, out, write_json
+from evenhand.report.campaign_status import campaign_document, campaign_lines, campaign_table
+from evenhand.series.campaign_status import CampaignStatus, read_status
+
+EXAMPLE = "Example: evenhand status appendix-a.evenhand"
+
+
+def status(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The campaign's file (*.evenhand), finished or not.")],
+    *,
+    json_output: JsonOption = False,
+) -> None:
+    """Show how far a campaign is: points, trials, verdicts, time left. Whoever measures it is not disturbed."""
+    show_status("status", read_status(file), is_json=json_output)
+
+
+def show_status(verb: str, found: CampaignStatus, *, is_json: bool) -> None:
+    """On stdout."""
+    left_s = 0.0 if found.finished_at is not None else time_left_s(found.points)
+    if is_json:
+        write_json({"command": verb, **campaign_document(found, left_s)})
+        return
+    console = out()
+    console.print(campaign_table(found))
+    console.print()
+    for line in campaign_lines(found, left_s):
+        console.print(line, markup=False)

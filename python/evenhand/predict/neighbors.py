@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The draft's second transient: what a growing neighbour table costs a device (A.2.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evenhand.plan import AddressPlan, Direction
+from evenhand.predict.loads import BOTH_DIRECTIONS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighborCost:
+    """Frames become dearer when the neighbour table outgrows the caches, for all elements alike."""
+
+    free_entries: int
+    """Up to so many entries cost nothing; 0: the table costs nothing."""
+    growth: float
+    """Additional cost of a frame for each doubling beyond: 0.1 is ten percent."""
+
+    def factor(self, entries: int) -> float:
+        """By which a frame is dearer than with an empty table: as `router/elements/elements.hpp` has it."""
+        if self.free_entries == 0 or entries <= self.free_entries:
+            return 1.0
+        return 1.0 + self.growth * math.log2(entries / self.free_entries)
+
+
+def neighbor_entries(plan: AddressPlan, directions: Sequence[Direction] = BOTH_DIRECTIONS) -> int:
+    """How many neighbours a device has once it has forwarded to every destination: hosts on the link, or the gateways before them."""
+    sides = [plan.right if direction == "forward" else plan.left for direction in dict.fromkeys(directions)]
+    return sum(side.hosts.addresses if side.gateway is None else 1 for side in sides)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: how far a campaign is, and what it has found so far: for people, and as a document."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+from rich.table import Table
+
+from evenhand.series import FIGURES, PointState, ProcedureName
+from evenhand.series.campaign_status import CampaignStatus, PointStatus
+from evenhand.units import format_count, format_duration, format_ratio
+
+
+def format_figure(procedure: ProcedureName, value: float) -> str:
+    """A procedure's number with its unit."""
+    match FIGURES[procedure].unit:
+        case "fps":
+            return f"{format_count(round(value))} fps"
+        case "ratio":
+            return format_ratio(value)
+        case "us":
+            return f"{value:,.4g} us"
+        case "frames":
+            return f"{format_count(round(value))} frames"
+        case _:
+            return format_duration(value) if value else "0 s"
+
+
+def campaign_table(status: CampaignStatus) -> Table:
+    """A row for each point: where it stands, and its number."""
+    table = Table(title=f"{status.name}: rates are per direction", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
+        table.add_column(name, justify="left" if name == "point" else "right", overflow="fold")
+    for point in status.points:
+        cells = [_shown(point, figure) for figure in (median, min, max)] if point.values else ["-", "-", "-"]
+        table.add_row(point.point.key, f"{point.finished} of {point.point.repetitions}", *cells, format_count(point.trials))
+    return table
+
+
+def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
+    """Points, trials, time left; and why points have no number."""
+    done = status.count(PointState.MEASURED, PointState.NO_NUMBER)
+    trials = sum(status.verdicts.values())
+    counts = ", ".join(f"{format_count(status.verdicts.get(verdict, 0))} {verdict}" for verdict in ("PASS", "FAIL", "INVALID"))
+    lines = [f"Points: {done} of {len(status.points)} have ended, {status.count(PointState.NO_NUMBER)} of them without a number."]
+    lines.append(f"Trials: {format_count(trials)} ({counts}).")
+    lines.append(_going_on(status, left_s))
+    lines += [f"{point.point.key}: {point.reason}." for point in status.points if point.reason is not None]
+    lines += [f"Note: {note}." for note in status.notes]
+    return lines
+
+
+def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
+    """The same for `--json`."""
+    return {
+        "run": str(status.path),
+        "name": status.name,
+        "created_at": status.created_at,
+        "finished_at": status.finished_at,
+        "worker": status.worker,
+        "left_s": left_s,
+        "trials": {"PASS": 0, "FAIL": 0, "INVALID": 0, **status.verdicts},
+        "points": [
+            {
+                "key": point.point.key,
+                "suite": point.point.suite,
+                "procedure": point.point.procedure,
+                "state": str(point.state),
+                "reason": point.reason,
+                "asked_repetitions": point.point.repetitions,
+                "finished_repetitions": point.finished,
+                "figure": FIGURES[point.point.procedure].name,
+                "unit": FIGURES[point.point.procedure].unit,
+                "values": list(point.values),
+                "trials": point.trials,
+            }
+            for point in status.points
+        ],
+        "notes": list(status.notes),
+    }
+
+
+def _shown(point: PointStatus, figure: Any) -> str:
+    return format_figure(point.point.procedure, figure(point.values))
+
+
+def _going_on(status: CampaignStatus, left_s: float) -> str:
+    about = f"about {format_duration(max(1, round(left_s)))} left"
+    if status.finished_at is not None:
+        return f"Finished at {status.finished_at}."
+    if status.worker is not None:
+        return f"It is measured by {status.worker}; {about}."
+    return f"Nobody measures it now; {about}. Go on with: evenhand run --resume {status.path}"

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: two runs or more, point by point, for people and for programs."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointComparison
+from evenhand.analysis.comparison import METHOD
+from evenhand.analysis.words import show_number, show_percent
+from evenhand.procedure import Statistics
+from evenhand.units import format_count
+
+TITLE_OF_DIFFERENCES = "What differs in the set-ups"
+
+
+def comparison_document(comparison: Comparison, *, fail_below: float | None = None) -> dict[str, Any]:
+    """For programs, and for a page: `runs`, `points`, `unlike`, `differences`, `method`, and what is below the limit.
+
+    Args:
+        fail_below: The lowest ratio that is good enough; None: nothing is judged.
+    """
+    below = () if fail_below is None else comparison.below(fail_below)
+    return {**comparison.to_document(), "fail_below": fail_below, "below": [point.to_document() for point in below]}
+
+
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """One for each run but the first: a row for each point."""
+    return [_table(comparison, other) for other in range(len(comparison.runs) - 1)]
+
+
+def differences_table(comparison: Comparison) -> Table | None:
+    """A row for each fact of the set-ups that is not the same in all runs; None if there is none."""
+    if not comparison.differences:
+        return None
+    table = _empty_table(TITLE_OF_DIFFERENCES)
+    for name in ("", *(letter_of(i) for i in range(len(comparison.runs)))):
+        table.add_column(name, overflow="fold")
+    for difference in comparison.differences:
+        # What a run file says is shown as it stands, also if it looks like a colour to Rich.
+        table.add_row(Text(difference.what), *(Text("-" if value is None else value) for value in difference.values))
+    return table
+
+
+def comparison_lines(comparison: Comparison, *, fail_below: float | None = None) -> list[str]:
+    """What a reader must know of the tables, and the verdict if a limit was set."""
+    lines = [f"{letter_of(i)}: {describe_run(run)}" for i, run in enumerate(comparison.runs)]
+    lines += [summary(comparison, other) for other in range(len(comparison.runs) - 1)]
+    if any(not point.figure.is_higher_better for point in comparison.points):
+        lines.append("Of a latency, PDV, loss, interval or recovery less is better: there a ratio above 1 is worse.")
+    lines.append(METHOD)
+    lines += [f"Not measured alike: {line}." for line in comparison.unlike]
+    if not comparison.differences:
+        lines.append("Nothing differs in what is known of the set-ups.")
+    if fail_below is not None:
+        below = comparison.below(fail_below)
+        lines.append(_judgement(comparison, fail_below, len(below)))
+        lines += [f"  {point.run.file}, {point.key}: {_performance(point.performance)}" for point in below]
+    return lines
+
+
+def letter_of(place: int) -> str:
+    """A, B, ...; from the 27th on by number."""
+    return chr(ord("A") + place) if place < 26 else f"run {place + 1}"
+
+
+def describe_run(run: ComparedRun) -> str:
+    """Its file, and when it was begun."""
+    return f"{run.file}, begun {run.created_at}"
+
+
+def summary(comparison: Comparison, other: int) -> str:
+    """`B over A: 12 points of 12, performance from 0.981 to 1.004, median 0.999.`"""
+    found = comparison.performances(other)
+    name = f"{letter_of(other + 1)} over {letter_of(0)}"
+    points = "1 point" if len(comparison.points) == 1 else f"{format_count(len(comparison.points))} points"
+    if not found:
+        return f"{name}: {points}, none with a number in both."
+    changed = sum(point.others[other].is_different is True for point in comparison.points)
+    beyond = "" if changed == 0 else f"; of {format_count(changed)} the interval leaves out 1: more than the noise of the repetitions"
+    return (
+        f"{name}: {format_count(len(found))} of {points} have a number in both; performance from {min(found):.3f} to {max(found):.3f},"
+        f" median {median(found):.3f} (below 1 is worse){beyond}."
+    )
+
+
+def show_interval(value: ComparedValue) -> str:
+    """`0.985 .. 0.998 (95.7 %)`."""
+    interval = None if value.ratio is None else value.ratio.interval
+    if interval is None or value.ratio is None or min(value.ratio.counts) < 2:
+        return "-"
+    return f"{interval.low:.3f} .. {interval.high:.3f} ({show_percent(interval.level)})"
+
+
+def show_ratio_of(value: ComparedValue) -> str:
+    """`0.991`, or why there is none."""
+    if value.ratio is None:
+        return "-"
+    return "no ratio to 0" if value.ratio.ratio is None else f"{value.ratio.ratio:.3f}"
+
+
+def show_median(statistics: Statistics | None, reason: str | None, point: PointComparison) -> str:
+    """With how many repetitions, or why there is none."""
+    if statistics is None:
+        return reason or "-"
+    return f"{show_number(statistics.median, point.figure)} ({statistics.count})"
+
+
+def _table(comparison: Comparison, other: int) -> Table:
+    a, b = letter_of(0), letter_of(other + 1)
+    table = _empty_table(f"{b} over {a}")
+    table.add_column("point", overflow="fold")
+    table.add_column("unit")
+    for name in (f"median {a} (repetitions)", f"median {b}", "ratio", "its interval"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for point in comparison.points:
+        value = point.others[other]
+        table.add_row(
+            Text(point.key), point.figure.unit, Text(show_median(point.statistics, point.reason, point)),
+            Text(show_median(value.statistics, value.reason, point)), show_ratio_of(value), show_interval(value),
+        )  # fmt: skip
+    return table
+
+
+def _empty_table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+
+
+def _judgement(comparison: Comparison, limit: float, below: int) -> str:
+    if below == 0:
+        return f"Passed: no point is below {limit:g}."
+    return f"Failed: {format_count(below)} {'is' if below == 1 else 'are'} below {limit:g}, or without a number:"
+
+
+def _performance(performance: float | None) -> str:
+    return "no number" if performance is None else f"{performance:.3f}"

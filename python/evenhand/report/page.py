@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: the page of a campaign, and its pictures as files. Reads a record; runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import evenhand
+from evenhand.analysis import Analysis, analyse
+from evenhand.new_file import replace_own
+from evenhand.report.figures import DARK, LIGHT, Picture, draw_inline, draw_png_file, draw_svg_file
+from evenhand.report.page_facts import (
+    commands_of,
+    host_facts,
+    repeat_facts,
+    shown_deviations,
+    shown_testbeds,
+    spec_text,
+    traffic_table,
+)
+from evenhand.report.page_figures import Pictures, pictures_of
+from evenhand.report.page_points import count_trials, shown_hooks, shown_suites, trials_left_out
+from evenhand.report.page_tables import (
+    burst_table,
+    figures_table,
+    latency_table,
+    published_table,
+    throughput_table,
+    variation_table,
+)
+from evenhand.report.page_words import Table, show_time
+from evenhand.series.campaign import CampaignRecord, PointState
+from evenhand.units import format_count
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+REFRESH_S = 10
+"""After so long a browser asks again for the page of a campaign that goes on."""
+MOST_SENTENCES = 6
+"""Of a group of findings that is not folded."""
+MARK = b"Evenhand"
+"""In the first octets of every file that this module writes: such a file may be replaced, any other may not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFigure:
+    name: str
+    title: str
+    svg: Markup
+    caption: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading with what is below it; one with nothing is left out."""
+
+    id: str
+    title: str
+    figures: list[ShownFigure] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def write_page(record: CampaignRecord, path: Path, *, refresh_s: int | None = REFRESH_S) -> None:
+    """Write the page, or replace the one that is there; whoever reads it meanwhile has the old one or the new one, whole.
+
+    Args:
+        refresh_s: Of a campaign that has not finished: after so long a browser asks for the page again; None: it does not.
+
+    Raises:
+        RequestError: There is a file of this name, and it is no page of Evenhand.
+        HostError: The file cannot be written.
+    """
+    replace_own(path, render_page(record, analyse(record), refresh_s=refresh_s).encode(), mark=MARK, where=str(path))
+
+
+def write_pictures(record: CampaignRecord, folder: Path) -> list[Path]:
+    """Each picture of the page as an SVG and a PNG file; the folder is made if need be. Errors as in `write_page`."""
+    make_folder(folder)
+    written = []
+    for picture in pictures_of(record, analyse(record)).all:
+        for suffix, draw in ((".svg", draw_svg_file), (".png", draw_png_file)):
+            path = folder / f"{picture.name}{suffix}"
+            replace_own(path, draw(picture), mark=MARK, where=str(path))
+            written.append(path)
+    return written
+
+
+def make_folder(folder: Path) -> None:
+    """HostError if it cannot be made."""
+    from evenhand.errors import HostError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HostError(f"this folder cannot be made: {error.strerror}", where=str(folder), next_step="Name another folder.") from error
+
+
+def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | None = REFRESH_S) -> str:
+    """The whole page as text. Everything that comes from the record is escaped: files come from others."""
+    pictures = pictures_of(record, analysis)
+    host, mitigations = host_facts(record)
+    published = published_table(analysis)
+    return render(
+        "campaign.html.j2",
+        name=record.name,
+        verdict=_verdict(analysis),
+        summary=_summary(record),
+        progress=_progress(record, refresh_s),
+        first=[show_picture(picture) for picture in pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1]],
+        findings=_findings(record, analysis),
+        finding_tables=[] if published is None else [published],
+        methods=_methods(analysis),
+        sections=_sections(record, pictures),
+        suites=shown_suites(record),
+        trials_left_out=trials_left_out(record),
+        found_deviations=shown_deviations(record),
+        traffic=traffic_table(record),
+        testbeds=shown_testbeds(record),
+        host=host,
+        mitigations=mitigations,
+        commands=commands_of(record),
+        repeat=repeat_facts(record),
+        hooks=shown_hooks(record.hooks),
+        spec=spec_text(record),
+        footer=_footer(record),
+    )
+
+
+def render(template: str, **content: Any) -> str:
+    """One of the templates, with the style that all pages share."""
+    return _environment().get_template(template).render(light=LIGHT, dark=DARK, generator=f"Evenhand {evenhand.__version__}", **content)
+
+
+def show_picture(picture: Picture) -> ShownFigure:
+    from markupsafe import Markup
+
+    # matplotlib escapes the labels.
+    return ShownFigure(name=picture.name, title=picture.title, svg=Markup(draw_inline(picture)), caption=picture.caption)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("evenhand.report", "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+
+
+def _verdict(analysis: Analysis) -> Mapping[str, str]:
+    """The sentence, how sure it is, and its colour: bad where one pair hides what the DUT does."""
+    first = analysis.bias[0] if analysis.bias else None
+    styles = {"hides": "bad", "same": "good"}
+    return {
+        "text": analysis.verdict,
+        "certainty": "" if first is None else first.certainty,
+        "style": "open" if first is None else styles.get(first.finding, "open"),
+    }
+
+
+def _summary(record: CampaignRecord) -> str:
+    counts = {state: sum(found.state is state for found in record.points) for state in PointState}
+    parts = [f"{_number(counts[PointState.MEASURED], 'point')} measured"]
+    parts += [f"{counts[PointState.NO_NUMBER]} without a number"] if counts[PointState.NO_NUMBER] else []
+    parts += [_number(count_trials(record), "trial"), f"begun {show_time(record.created_at)}"]
+    parts += [f"finished {show_time(record.finished_at)}"] if record.finished_at else []
+    return "; ".join(parts) + "."
+
+
+def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any] | None:
+    """None once it is finished."""
+    if record.finished_at is not None:
+        return None
+    done = sum(found.state in (PointState.MEASURED, PointState.NO_NUMBER) for found in record.points)
+    begun = next((found for found in record.points if found.state is PointState.BEGUN), None)
+    text = f"Not finished: {done} of {_number(len(record.points), 'point')} done"
+    if begun is not None:
+        finished = sum(repetition.finished_at is not None for repetition in begun.repetitions)
+        text += f"; now {begun.point.key}, {finished} of {begun.point.repetitions} repetitions"
+    again = "" if refresh_s is None else f" This page asks for itself again every {refresh_s} s."
+    return {"text": f"{text}.{again}", "points": len(record.points), "done": done, "refresh_s": refresh_s}
+
+
+def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, Any]]:
+    """Sentences under the names of what they are about; those that begin a page's list of notes are flagged."""
+    groups: dict[str, list[tuple[str, bool]]] = {}
+    for verdict in analysis.bias[1:]:
+        groups.setdefault("Bias, other settings", []).append((f"{verdict.sentence} {verdict.certainty}", False))
+    for ratio in analysis.ratios:
+        groups.setdefault("What should be about equal", []).append((ratio.sentence, ratio.is_flagged))
+    for curve in analysis.curves:
+        if curve.shape is not None:
+            said = [(sentence, False) for sentence in curve.shape.sentences]
+            groups.setdefault(curve.title, []).extend(said)
+    for comparison in analysis.published:
+        said = [(sentence, False) for sentence in comparison.sentences]
+        groups.setdefault("Beside the draft's Figure 7", []).extend(said)
+    for warning in (*analysis.warnings, *record.notes):
+        groups.setdefault("Notes", []).append((warning, True))
+    return [
+        {"title": title, "said": [{"text": text, "is_flagged": flag} for text, flag in said], "is_folded": len(said) > MOST_SENTENCES}
+        for title, said in groups.items()
+    ]
+
+
+def _methods(analysis: Analysis) -> list[str]:
+    """How rises and falls were told from noise, each way once."""
+    return list(dict.fromkeys(curve.shape.method for curve in analysis.curves if curve.shape is not None))
+
+
+def _sections(record: CampaignRecord, pictures: Pictures) -> list[Section]:
+    """Those with content. The first picture of the page is not shown twice."""
+    shown_first = (pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1])[:1]
+    sections = [
+        _section("throughput", "Throughput", [*pictures.throughput, *pictures.sizes], [throughput_table(record)], shown_first),
+        _section("loss", "Frame loss", pictures.loss, [], shown_first),
+        _section(
+            "latency", "Latency and delay variation", [*pictures.delays, *pictures.variation],
+            [latency_table(record), variation_table(record)],
+        ),
+        _section("bursts", "Bursts", [], [burst_table(record), figures_table(record, ("burst",))]),
+        _section("recovery", "Recovery", [], [figures_table(record, ("recovery",))]),
+        _section("over-time", "Loss over time", pictures.histories, []),
+    ]  # fmt: skip
+    return [section for section in sections if section.figures or section.tables]
+
+
+def _section(
+    name: str, title: str, pictures: Sequence[Picture], tables: Sequence[Table | None], already: Sequence[Picture] = ()
+) -> Section:
+    left = [show_picture(picture) for picture in pictures if picture not in already]
+    return Section(id=name, title=title, figures=left, tables=[table for table in tables if table is not None])
+
+
+def _number(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{format_count(count)} {what}s"
+
+
+def _footer(record: CampaignRecord) -> str:
+    version = record.versions.get("evenhand", evenhand.__version__)
+    return (
+        f"Measured by Evenhand {version}, page by Evenhand {evenhand.__version__}. Method:"
+        " draft-lencse-bmwg-multiple-ip-addresses on top of RFC 2544, RFC 4814 and RFC 8219."
+        " Rates are frames per second per direction; frame sizes include the FCS."
+    )

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: what another lab needs to repeat a campaign: what was sent, DUT, tester, host, seeds, command, deviations."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.report.page_points import trials_of
+from evenhand.report.page_words import DASH, NONE, Table, addresses_of, flatten, make_table, show_fact, show_time
+from evenhand.series import StoredSearch
+from evenhand.series.campaign import CampaignRecord, PointRecord, Repetition
+from evenhand.units import format_count
+
+DUT_FACTS = {
+    "system": "operating system", "kernel": "kernel", "cpu_model": "CPU", "sockets": "sockets", "cores": "cores in use", "clock": "clock",
+    "turbo": "turbo", "hyper_threading": "hyper-threading", "memory_size": "memory", "nic": "NIC", "driver": "driver",
+    "kernel_parameters": "kernel parameters that limit it", "flow_hash": "RSS: fields that are hashed",
+    "policing": "what of it may police the traffic",
+}  # fmt: skip
+"""What the draft's Figure 6 and its text say of a DUT (SEED-84), with its firewall and limits (SEED-81) and its hash (SEED-49)."""
+KINDS = {"reference": "the reference router, on this host", "linux": "the kernel's router in a namespace, on this host"}
+HOST_FACTS = {
+    "cpu model": "CPU", "cpus": "CPUs", "is virtual machine": "virtual machine", "smt": "hyper-threading", "memory mb": "memory, MB",
+    "hugepages": "huge pages",
+}  # fmt: skip
+FULL_LENGTH_FINDING = "R2544-20"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownBed:
+    """A testbed's DUT, and the tester's side of it."""
+
+    name: str
+    dut: list[tuple[str, str | None]]
+    missing: list[str]
+    tester: list[tuple[str, str | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownDeviation:
+    requirement: str
+    text: str
+    where: str
+    """Suites; empty: everywhere."""
+
+
+def shown_testbeds(record: CampaignRecord) -> list[ShownBed]:
+    """By name. A campaign that has not begun has none; then every fact of a DUT is missing."""
+    beds = record.testbeds or {"": {}}
+    return [_shown_bed(name, bed) for name, bed in beds.items()]
+
+
+def _shown_bed(name: str, bed: Mapping[str, Any]) -> ShownBed:
+    dut = bed.get("dut") or {}
+    own = isinstance(dut, Mapping) and "kind" in dut
+    if own:
+        # Our own DUTs tell what they are; what of Figure 6 is the host's stands below.
+        facts = [
+            ("kind", KINDS.get(str(dut["kind"]), str(dut["kind"]))),
+            *_without_tables({key: v for key, v in dut.items() if key != "kind"}),
+        ]
+        missing = []
+    else:
+        known = {**dict.fromkeys(DUT_FACTS), **dut}
+        facts = [
+            (DUT_FACTS.get(key, key.replace("_", " ")), show_fact(value)) for key, value in known.items() if not isinstance(value, Mapping)
+        ]
+        missing = [name for name, value in facts if value is None]
+        facts += [fact for key, value in known.items() if isinstance(value, Mapping) for fact in flatten({key: value})]
+    testbed = bed.get("testbed") or {}
+    tester: list[tuple[str, str | None]] = [
+        (name, value) for name, value in flatten({key: v for key, v in testbed.items() if key != "dut"}) if value is not None
+    ]
+    return ShownBed(name=name, dut=facts, missing=missing, tester=tester)
+
+
+def _without_tables(document: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """Facts of a configuration; an RSS table of 128 entries is told in its first."""
+    facts: list[tuple[str, str | None]] = []
+    for name, value in flatten(document):
+        if value is None:
+            continue
+        facts.append((name, value if len(value) <= 120 else f"{value[:110]} ... ({len(value.split(', '))} in all)"))
+    return facts
+
+
+def host_facts(record: CampaignRecord) -> tuple[list[tuple[str, str | None]], list[tuple[str, str | None]]]:
+    """Of the tester's machine, as it was read; and the mitigations of its CPU."""
+    host = dict(record.host)
+    mitigations = host.pop("mitigations", None) or {}
+    facts: list[tuple[str, str | None]] = [
+        (HOST_FACTS.get(name, name), value or "this host does not tell") for name, value in flatten(host)
+    ]
+    return facts, flatten(mitigations) if isinstance(mitigations, Mapping) else []
+
+
+def traffic_table(record: CampaignRecord) -> Table:
+    """SEED-49: plan, numbers, ranges, modes, ports, gateways, routes; a row for each suite, or more if they differ."""
+    rows: dict[tuple[str, ...], list[tuple[int, str, str]]] = {}
+    for found in record.points:
+        for search in _first_search(found):
+            traffic = search.setup["traffic"]
+            told = (str(traffic.get("addresses", NONE)), _ranges(traffic))
+            numbers = rows.setdefault((found.point.suite, found.point.plan, *_same(traffic)), [])
+            if told not in [entry[1:] for entry in numbers]:
+                numbers.append((addresses_of(found.point), *told))
+    shown = []
+    for (suite, plan, *same), numbers in rows.items():
+        fewest, most = min(numbers)[1], max(numbers)
+        addresses = fewest if len(numbers) == 1 else f"{fewest} to {most[1]}, {len(numbers)} numbers"
+        shown.append([suite, plan, addresses, most[2], *same])
+    titles = ["suite", "plan", "addresses", "first and last (of the most)", "drawn", "UDP ports", "gateways", "routes of the DUT"]
+    return make_table(titles, shown, caption="What a frame carries follows from the seed and its number.")
+
+
+def _first_search(found: PointRecord) -> Iterator[StoredSearch]:
+    """Of the point, with its traffic in it; nothing if it has not begun."""
+    for repetition in found.repetitions:
+        for search in repetition.searches:
+            if search.setup.get("traffic"):
+                yield search
+                return
+
+
+def _ends(traffic: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Source and destination of the first direction."""
+    ends: Mapping[str, Any] = next(iter((traffic.get("directions") or {}).values()), {})
+    return ends.get("source") or {}, ends.get("destination") or {}
+
+
+def _ranges(traffic: Mapping[str, Any]) -> str:
+    return "; ".join(_span(end.get("first"), end.get("last")) for end in _ends(traffic))
+
+
+def _same(traffic: Mapping[str, Any]) -> tuple[str, ...]:
+    """What all points of a suite share, as a rule."""
+    modes = {str(end.get(mode)) for end in _ends(traffic) for mode in ("host_mode", "network_mode") if end.get(mode)}
+    ports = "; ".join(
+        f"{role} {_span(of.get('first'), of.get('last'))} ({of.get('mode')})" for role, of in (traffic.get("udp_ports") or {}).items()
+    )
+    gateways = traffic.get("gateways") or {}
+    routes = traffic.get("dut_routes") or {}
+    via = "; ".join(f"{_span(of.get('first'), of.get('last'))} via {gateways.get(side)}" for side, of in routes.items() if of)
+    return (
+        ", ".join(sorted(modes)) or NONE, ports or NONE,
+        ", ".join(str(address) for address in gateways.values() if address) or "none, hosts on the links", via or "none needed",
+    )  # fmt: skip
+
+
+def _span(first: Any, last: Any) -> str:
+    return str(first) if first == last else f"{first} {DASH} {last}"
+
+
+def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
+    """Of all results, each once, with the suites that have it."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    pairs = {(one.point.suite, one.point.frame_size) for one in record.points if one.point.is_single_pair and one.values}
+    for one in record.points:
+        for repetition in one.repetitions:
+            for requirement, text in _deviations(repetition):
+                # A procedure sees no further than itself; the campaign knows the single pair that its suite began with.
+                if requirement == "SEED-02" and (one.point.suite, one.point.frame_size) in pairs:
+                    continue
+                found.setdefault((requirement, text), {})[one.point.suite] = None
+    everywhere = len({one.point.suite for one in record.points if one.repetitions})
+    alike: dict[tuple[str, str], list[str]] = {}
+    for requirement, text in sorted(found):
+        # Those that differ in their numbers alone, such as hosts of each point of a series, are told once.
+        alike.setdefault((requirement, re.sub(r"\d[\d,.]*", "#", text)), []).append(text)
+    shown = []
+    for (requirement, _), texts in alike.items():
+        suites = list(dict.fromkeys(suite for text in texts for suite in found[requirement, text]))
+        more = f" ({len(texts)} such, with other numbers)" if len(texts) > 1 else ""
+        where = "" if len(suites) == everywhere else ", ".join(suites)
+        shown.append(ShownDeviation(requirement=requirement, text=f"{max(texts, key=len)}{more}", where=where))
+    return shown
+
+
+def _deviations(repetition: Repetition) -> Iterator[tuple[str, str]]:
+    """As the result tells them; of one that was cut short those of its trials."""
+    told = None if repetition.result is None else repetition.result.get("deviations")
+    if isinstance(told, list):
+        for deviation in told:
+            yield str(deviation.get("requirement")), str(deviation.get("text"))
+        return
+    trials = list(trials_of(repetition))
+    has_full_length = any(trial.is_full_length for trial in trials)
+    for trial in trials:
+        for of_trial in trial.result.deviations:
+            # Short trials within a search are allowed.
+            if of_trial.requirement != FULL_LENGTH_FINDING or trial.is_full_length or not has_full_length:
+                yield of_trial.requirement, of_trial.text
+
+
+def repeat_facts(record: CampaignRecord) -> list[tuple[str, str | None]]:
+    """Seeds and versions beside the command."""
+    seeds = sorted({repetition.seed for found in record.points for repetition in found.repetitions})
+    own = record.spec.get("seed")
+    shown = (
+        f"{format_count(len(seeds))} of their own, one for each repetition (under each point)"
+        if len(seeds) > 3
+        else ", ".join(map(str, seeds))
+    )
+    facts: list[tuple[str, str | None]] = [("file", record.path.name), ("begun", show_time(record.created_at))]
+    facts += [("finished", show_time(record.finished_at) if record.finished_at else "not finished")]
+    facts += [] if own is None else [("seed of the campaign", str(own))]
+    facts += [("seeds", shown or "none yet")]
+    return [*facts, *((f"version of {name.replace('_', ' ')}", str(value)) for name, value in record.versions.items())]
+
+
+def commands_of(record: CampaignRecord) -> list[str]:
+    """As they can be typed."""
+    return [shlex.join(command) for command in record.commands]
+
+
+def spec_text(record: CampaignRecord) -> str:
+    """Empty for a run."""
+    return json.dumps(record.spec, indent=2, ensure_ascii=False, default=str) if record.spec else ""

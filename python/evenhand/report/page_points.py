@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: every point of a campaign with its repetitions and trials, as lines that open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from evenhand.report.page_words import (
+    NONE,
+    Cell,
+    Table,
+    make_table,
+    median_of,
+    show_addresses,
+    show_fact,
+    show_protocol,
+    show_range,
+    show_size,
+    show_time,
+    show_value,
+    unit_of,
+)
+from evenhand.series import StoredTrial
+from evenhand.series.campaign import CampaignRecord, HookRun, Point, PointRecord, PointState, Repetition
+from evenhand.trial import Verdict, join_directions
+from evenhand.units import format_count, format_duration, format_ratio
+
+MOST_TRIALS = 8000
+"""On a page. A browser opens some megabytes at once, and a campaign has its trials in its file as well."""
+SPARK_BARS = 40
+HOOKS = {
+    "before_point": "Before the point",
+    "after_point": "After the point",
+    "before_suite": "Before the suite",
+    "after_suite": "After the suite",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHook:
+    title: str
+    command: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTrials:
+    """Of one repetition."""
+
+    title: str
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPoint:
+    id: str
+    name: str
+    median: str
+    range: str
+    state: str
+    style: str
+    reason: str
+    facts: list[tuple[str, str | None]]
+    hooks: list[ShownHook]
+    repetitions: Table
+    trials: list[ShownTrials]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSuite:
+    name: str
+    conditions: str
+    points: list[ShownPoint]
+
+
+def shown_suites(record: CampaignRecord) -> list[ShownSuite]:
+    """All points; the trials too, as long as there are not too many for a page."""
+    with_trials = count_trials(record) <= MOST_TRIALS
+    suites = []
+    ids = {found.point.key: f"point-{number}" for number, found in enumerate(record.points, start=1)}
+    for suite in record.suites:
+        found = [one for one in record.points if one.point.suite == suite]
+        suites.append(
+            ShownSuite(
+                name=suite, conditions=_conditions([one.point for one in found]),
+                points=[_shown_point(one, ids[one.point.key], [o.point for o in found], with_trials=with_trials) for one in found],
+            )
+        )  # fmt: skip
+    return suites
+
+
+def count_trials(record: CampaignRecord) -> int:
+    return sum(1 for found in record.points for repetition in found.repetitions for _ in trials_of(repetition))
+
+
+def trials_left_out(record: CampaignRecord) -> str:
+    """Empty if all are on the page."""
+    trials = count_trials(record)
+    if trials <= MOST_TRIALS:
+        return ""
+    return f"{format_count(trials)} trials are too many for a page. They are in {record.path.name}, each with its verdict and reasons."
+
+
+def shown_hooks(hooks: Sequence[HookRun]) -> list[ShownHook]:
+    """With what they printed, and how they ended."""
+    shown = []
+    for hook in hooks:
+        ended = "did not end in time" if hook.exit_code is None else f"exit code {hook.exit_code}"
+        title = f"{HOOKS.get(hook.when, hook.when)} ({ended}, {format_duration(hook.duration_s)})"
+        shown.append(ShownHook(title, hook.command, hook.output.rstrip()))
+    return shown
+
+
+def trials_of(repetition: Repetition) -> Iterator[StoredTrial]:
+    for search in repetition.searches:
+        yield from search.trials
+
+
+def _conditions(points: Sequence[Point]) -> str:
+    """What all points of a suite share, in a line."""
+    told: list[list[str]] = [
+        [point.procedure for point in points],
+        [f"plan {point.plan}" for point in points],
+        [show_protocol(point) for point in points],
+        [show_size(point) for point in points],
+        [f"the DUT hashes by {point.hash_type}" if point.hash_type else "" for point in points],
+        ["both directions" if len(point.directions) == 2 else f"{point.directions[0]} only" for point in points],
+        [f"{point.repetitions} repetitions" if point.repetitions > 1 else "one repetition" for point in points],
+    ]
+    return "; ".join(values[0] for values in told if len(set(values)) == 1 and values[0]) + "."
+
+
+def _shown_point(found: PointRecord, point_id: str, among: Sequence[Point], *, with_trials: bool) -> ShownPoint:
+    point = found.point
+    unit = unit_of(point)
+    median = median_of(found)
+    several = "" if len(found.values) < 2 else show_range(found.values, unit)
+    finished = [repetition for repetition in found.repetitions if repetition.finished_at is not None]
+    state, style = _state(found, len(finished))
+    return ShownPoint(
+        id=point_id, name=_name(point, among), median=NONE if median is None else show_value(median, unit), range=several or NONE,
+        state=state, style=style, reason=found.reason or "", facts=_facts(found), hooks=shown_hooks(found.hooks),
+        repetitions=_repetitions(found, unit),
+        trials=[_shown_trials(repetition) for repetition in found.repetitions if with_trials and any(trials_of(repetition))],
+    )  # fmt: skip
+
+
+def _name(point: Point, among: Sequence[Point]) -> str:
+    parts = [show_addresses(point)] if len({(p.hosts, p.networks) for p in among}) > 1 else []
+    parts += [show_size(point)] if len({p.frame_size for p in among}) > 1 else []
+    parts += [point.procedure] if len({p.procedure for p in among}) > 1 else []
+    parts += [str(point.hash_type)] if len({p.hash_type for p in among}) > 1 else []
+    parts += [point.plan] if len({p.plan for p in among}) > 1 else []
+    return ", ".join(parts) or show_addresses(point)
+
+
+def _state(found: PointRecord, finished: int) -> tuple[str, str]:
+    match found.state:
+        case PointState.PENDING:
+            return "not begun", "small"
+        case PointState.BEGUN:
+            return f"{finished} of {found.point.repetitions} done", "flag"
+        case PointState.NO_NUMBER:
+            return "no number", "flag"
+        case PointState.MEASURED:
+            lacking = found.point.repetitions - len(found.values)
+            return (f"{len(found.values)} of {found.point.repetitions}", "flag" if lacking and not found.stopped_early else "")
+
+
+def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
+    point = found.point
+    facts: list[tuple[str, str | None]] = [
+        ("procedure", point.procedure), ("plan", point.plan), ("addresses", show_addresses(point)), ("frame size", show_size(point)),
+        ("directions", " and ".join(point.directions)),
+    ]  # fmt: skip
+    facts += [] if point.hash_type is None else [("hash of the DUT", point.hash_type)]
+    facts += [("plan options", _options(point.plan_options))] if point.plan_options else []
+    facts += [("goal", _options(point.goal))] if point.goal else []
+    facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
+    return facts
+
+
+def _options(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key.replace('_', ' ')} {show_fact(value) or NONE}" for key, value in options.items())
+
+
+def _repetitions(found: PointRecord, unit: str) -> Table:
+    rows = []
+    for repetition in found.repetitions:
+        counts = [sum(trial.result.verdict is verdict for trial in trials_of(repetition)) for verdict in Verdict]
+        ended = "cut short" if repetition.finished_at is None else str(repetition.outcome).replace("_", " ")
+        rows.append([
+            str(repetition.number), show_value(repetition.value, unit), ended + (f": {repetition.reason}" if repetition.reason else ""),
+            " / ".join(map(str, counts)), str(repetition.seed), repetition.testbed, show_time(repetition.started_at),
+        ])  # fmt: skip
+    titles = ["#repetition", "#value", "outcome", "#PASS / FAIL / INVALID", "#seed", "testbed", "begun"]
+    return make_table(titles, rows)
+
+
+def _shown_trials(repetition: Repetition) -> ShownTrials:
+    trials = list(trials_of(repetition))
+    rows: list[list[str | Cell]] = []
+    for trial in trials:
+        result = trial.result
+        reasons = "; ".join(reason.text for reason in join_directions(result.reasons))
+        rows.append([
+            str(trial.number), Cell(str(result.verdict), str(result.verdict)), show_value(result.intended_fps, "fps"),
+            show_value(result.offered_fps, "fps"), Cell(format_ratio(result.loss_ratio), spark=_spark(trial)),
+            format_duration(result.intended_duration_s), trial.purpose + (f", attempt {trial.attempt}" if trial.attempt > 1 else ""),
+            reasons,
+        ])  # fmt: skip
+    titles = ["#trial", "verdict", "#intended load", "#offered load", "loss, and when", "#sent for", "purpose", "reasons"]
+    counted = "1 trial" if len(trials) == 1 else f"{len(trials)} trials"
+    cut = ", cut short" if repetition.finished_at is None else ""
+    return ShownTrials(f"Repetition {repetition.number}{cut}: {counted}", make_table(titles, rows))
+
+
+def _spark(trial: StoredTrial) -> Markup | str:
+    """Loss over the time of the trial, as bars as high as a line of text; empty if nothing was lost, or nobody knows when."""
+    longest = max((len(direction.lost_by_tenth) for direction in trial.result.directions.values()), default=0)
+    lost = [
+        sum(d.lost_by_tenth[tenth] for d in trial.result.directions.values() if tenth < len(d.lost_by_tenth)) for tenth in range(longest)
+    ]
+    if not any(lost):
+        return ""
+    width = -(-len(lost) // SPARK_BARS)
+    bars = [sum(lost[begin : begin + width]) for begin in range(0, len(lost), width)]
+    highest = max(bars)
+    path = "".join(f"M{index} 10V{10 - max(1, round(10 * bar / highest))}" for index, bar in enumerate(bars) if bar)
+    # Numbers only: nothing of what a file says gets into the markup.
+    return Markup(
+        '<svg class="spark" viewBox="-1 0 {} 10" preserveAspectRatio="none" aria-hidden="true">'
+        '<path d="{}" stroke="var(--bad)" stroke-width=".8"/></svg>'
+    ).format(len(bars) + 1, path)

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: tables of results that documents ask for: R2544-23, R8219-11, R8219-12, R9004-11."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evenhand.analysis import Analysis
+from evenhand.report.page_words import (
+    DASH,
+    NONE,
+    Table,
+    make_table,
+    median_of,
+    show_addresses,
+    show_ns,
+    show_protocol,
+    show_range,
+    show_size,
+    show_value,
+    unit_of,
+)
+from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord
+from evenhand.units import format_count, format_duration, format_line_rate, format_ratio
+
+FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
+"""Columns that a table does without where all rows have the same there."""
+LATENCY = {"typical": "worst_case", "latency": ""}
+"""Name of the typical latency in documents, by RFC 8219 and by RFC 2544; and that of the worst case, where there is one."""
+
+
+def throughput_table(record: CampaignRecord) -> Table | None:
+    """R2544-23: each advertised rate with its frame size, protocol and theoretical limit; for suites over frame sizes."""
+    found = [one for one in record.points if one.point.procedure == "throughput" and one.values]
+    suites: dict[str, set[Any]] = {}
+    for one in found:
+        suites.setdefault(one.point.suite, set()).add(one.point.frame_size)
+    rows = []
+    for one in found:
+        if len(suites[one.point.suite]) < 2:
+            continue
+        limit, median = _limit_fps(one), median_of(one)
+        rows.append([
+            one.point.suite, show_size(one.point), show_protocol(one.point), show_addresses(one.point), show_value(median, "fps"),
+            show_range(one.values, "fps"), "unknown" if limit is None else show_value(limit, "fps"),
+            NONE if limit is None or median is None else format_ratio(median / limit), str(len(one.values)),
+        ])  # fmt: skip
+    titles = [
+        "suite",
+        "frame size",
+        "protocol",
+        "addresses",
+        "#throughput",
+        "#range",
+        "#theoretical limit",
+        "#of the limit",
+        "#repetitions",
+    ]
+    return make_table(titles, rows, caption="Medians per direction.", fold=FOLDED) if rows else None
+
+
+def latency_table(record: CampaignRecord) -> Table | None:
+    """R8219-11: a row for each frame size and direction: rate, media, typical and worst case latency, percentiles of the runs."""
+    rows = []
+    for one, result in _results(record, "latency"):
+        for direction, figures in (result.get("figures") or {}).items():
+            name = next((name for name in LATENCY if figures.get(name)), None)
+            if name is None:
+                continue
+            typical, worst = figures[name], figures.get(LATENCY[name])
+            rows.append([
+                one.point.suite, show_size(one.point), direction, _rate(result), media(one),
+                show_ns(typical["median_ns"] if name == "typical" else typical["average_ns"]),
+                NONE if not worst else show_ns(worst["median_ns"]), _percentiles(typical), str(typical["count"]),
+                format_count(figures.get("lost_frames") or 0),
+            ])  # fmt: skip
+    titles = [
+        "suite",
+        "frame size",
+        "direction",
+        "#rate",
+        "media",
+        "#typical latency",
+        "#worst case latency",
+        "#1st to 99th percentile",
+        "#runs",
+        "#lost",
+    ]
+    caption = "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles: of the typical latency over the runs."
+    return make_table(titles, rows, caption=caption, fold=FOLDED) if rows else None
+
+
+def variation_table(record: CampaignRecord) -> Table | None:
+    """R8219-12, R8219-13."""
+    rows = []
+    for procedure in ("pdv", "ipdv"):
+        for one, result in _results(record, procedure):
+            for direction, figures in (result.get("figures") or {}).items():
+                for name, title in (
+                    ("pdv", "PDV"),
+                    ("ipdv_min", "IPDV, minimum"),
+                    ("ipdv_median", "IPDV, median"),
+                    ("ipdv_max", "IPDV, maximum"),
+                ):
+                    if not figures.get(name):
+                        continue
+                    rows.append([
+                        one.point.suite, show_size(one.point), direction, _rate(result), media(one), title,
+                        _milliseconds(figures[name]["median_ns"]), _milliseconds(figures[name]["percentile_1_ns"]),
+                        _milliseconds(figures[name]["percentile_99_ns"]), str(figures[name]["count"]),
+                        format_count(figures.get("lost_frames") or 0),
+                    ])  # fmt: skip
+    titles = [
+        "suite",
+        "frame size",
+        "direction",
+        "#rate",
+        "media",
+        "figure",
+        "#median, ms",
+        "#1st percentile, ms",
+        "#99th percentile, ms",
+        "#runs",
+        "#lost",
+    ]
+    return make_table(titles, rows, caption="Over the runs (RFC 8219, 7.3).", fold=FOLDED) if rows else None
+
+
+def burst_table(record: CampaignRecord) -> Table | None:
+    """R9004-11: a row for each frame size, with the number of repetitions, the step and the longest burst that was tried."""
+    rows = []
+    for one, whole in _results(record, "back-to-back"):
+        for result in whole.get("rows") or [whole]:
+            goal = result.get("goal") or {}
+            rows.append([
+                one.point.suite, show_size(one.point), _count(result.get("average_frames")),
+                f"{_count(result.get('minimum_frames'))} {DASH} {_count(result.get('maximum_frames'))}",
+                _count(result.get("standard_deviation_frames")), _seconds(result.get("corrected_buffer_time_s")),
+                _seconds(result.get("implied_buffer_time_s")), str(len(result.get("values") or [])), _count(goal.get("step_frames")),
+                _count(goal.get("max_burst_frames")),
+            ])  # fmt: skip
+    titles = [
+        "suite", "frame size", "#average burst, frames", "#minimum to maximum", "#standard deviation", "#corrected buffer time",
+        "#implied buffer time", "#N", "#step, frames", "#longest burst tried",
+    ]  # fmt: skip
+    return make_table(titles, rows, caption="Back-to-back frames (RFC 9004).", fold=FOLDED) if rows else None
+
+
+def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table | None:
+    """One number of each point of procedures that have no table of their own."""
+    rows = [
+        [
+            one.point.suite, FIGURES[one.point.procedure].name, show_size(one.point), show_addresses(one.point),
+            show_value(median_of(one), unit_of(one.point)), show_range(one.values, unit_of(one.point)), str(len(one.values)),
+        ]
+        for one in record.points
+        if one.point.procedure in procedures and one.values
+    ]  # fmt: skip
+    return (
+        make_table(["suite", "figure", "frame size", "addresses", "#median", "#range", "#repetitions"], rows, fold=FOLDED) if rows else None
+    )
+
+
+def published_table(analysis: Analysis) -> Table | None:
+    """Beside the draft's Figure 7 (SEED-66)."""
+    rows = []
+    for comparison in analysis.published:
+        predicted = (_up_to(comparison.predicted_rise_end), _above(comparison.predicted_falls_above))
+        rows.append([
+            comparison.curve.title, "found here", _up_to(comparison.found_rise_end), _above(comparison.found_falls_above),
+        ])  # fmt: skip
+        if comparison.is_predicted:
+            rows.append(["", "predicted from the DUT's configuration", *predicted])
+        rows += [["", f"published: {row.name}, {row.dut}", _up_to(row.rise_end), _above(row.falls_above)] for row in comparison.rows]
+    return make_table(["series", "whose", "rises up to", "falls above"], rows, caption="Beside Figure 7 of the draft.") if rows else None
+
+
+def media(one: PointRecord) -> str:
+    """What the ports are: `10 Gbps`, or the driver of ports without a line rate."""
+    for repetition in one.repetitions:
+        for search in repetition.searches:
+            port = (search.setup.get("opened") or {}).get("left") or {}
+            rate = port.get("line_rate_bps") or (repetition.result or {}).get("line_rate_bps")
+            if rate is not None:
+                return f"Ethernet, {format_line_rate(rate)}"
+            if port.get("driver"):
+                return str(port["driver"])
+    return NONE
+
+
+def _results(record: CampaignRecord, procedure: str) -> Iterator[tuple[PointRecord, Mapping[str, Any]]]:
+    for one in record.points:
+        if one.point.procedure == procedure:
+            for repetition in one.repetitions:
+                if repetition.finished_at is not None and repetition.result is not None:
+                    yield one, repetition.result
+
+
+def _limit_fps(one: PointRecord) -> float | None:
+    found = (repetition.result.get("theoretical_fps_per_direction") for repetition in one.repetitions if repetition.result is not None)
+    return next((limit for limit in found if limit is not None), None)
+
+
+def _rate(result: Mapping[str, Any]) -> str:
+    return show_value((result.get("goal") or {}).get("rate_fps_per_direction"), "fps")
+
+
+def _percentiles(figure: Mapping[str, Any]) -> str:
+    return f"{show_ns(figure['percentile_1_ns'])} {DASH} {show_ns(figure['percentile_99_ns'])}"
+
+
+def _milliseconds(value_ns: float | None) -> str:
+    return "infinite" if value_ns is None else f"{value_ns / 1e6:.4g}"
+
+
+def _seconds(value_s: float | None) -> str:
+    return NONE if value_s is None else format_duration(value_s)
+
+
+def _count(value: float | None) -> str:
+    return NONE if value is None else format_count(round(value, 1))
+
+
+def _up_to(count: int | None) -> str:
+    return "no rise" if count is None else f"{format_count(count)} x {format_count(count)}"
+
+
+def _above(count: int | None) -> str:
+    return "no fall" if count is None else f"{format_count(count)} x {format_count(count)}"

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: the pieces of which a page is made, and how values are written in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.plan import describe_size, parse_imix
+from evenhand.procedure.statistics import Statistics
+from evenhand.series.campaign import FIGURES, Point, PointRecord
+from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
+
+NONE = "-"
+DASH = "\N{EN DASH}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Of a table; its title stands before each value where the page is narrow."""
+
+    title: str
+    is_number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Text, with a class of the style sheet, and perhaps a small picture behind it."""
+
+    text: str
+    style: str = ""
+    spark: Any = ""
+    """Markup that is safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What the macro `table` shows."""
+
+    columns: tuple[Column, ...]
+    rows: list[list[Cell]]
+    caption: str = ""
+
+
+def make_table(titles: Sequence[str], rows: Iterable[Sequence[str | Cell]], *, caption: str = "", fold: Sequence[str] = ()) -> Table:
+    """A title that begins with `#` is that of a column of numbers.
+
+    Args:
+        fold: Columns that leave the table for its caption where all rows have the same in them.
+    """
+    columns = [Column(title.removeprefix("#"), title.startswith("#")) for title in titles]
+    cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
+    same = [n for n, column in enumerate(columns) if column.title in fold and cells and len({row[n].text for row in cells}) == 1]
+    said = "; ".join(f"{columns[n].title} {cells[0][n].text}" for n in same)
+    kept = [n for n in range(len(columns)) if n not in same]
+    caption = " ".join(part for part in (caption, f"All rows: {said}." if said else "") if part)
+    return Table(tuple(columns[n] for n in kept), [[row[n] for n in kept] for row in cells], caption)
+
+
+def show_value(value: float | None, unit: str) -> str:
+    """A figure in its unit, as `FIGURES` has it: `14.88 Mfps`, `12.5 us`, `0.5 %`."""
+    match unit:
+        case _ if value is None:
+            return NONE
+        case "fps":
+            return format_rate(value)
+        case "ratio":
+            return format_ratio(value)
+        case "us":
+            return format_duration(value / 1e6)
+        case "s":
+            return format_duration(value)
+        case _:
+            return f"{format_count(round(value, 1))} {unit}"
+
+
+def show_time(text: str) -> str:
+    """`2026-03-02 08:00:00 UTC`; what is no time in UTC stays as it is."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", text)
+    return f"{found[1]} {found[2]} UTC" if found else text
+
+
+def show_ns(value: float | None) -> str:
+    """A delay; None stands for that of a lost frame, which never comes (R8219-16)."""
+    return "infinite" if value is None else format_duration(value / 1e9)
+
+
+def show_range(values: Sequence[float], unit: str) -> str:
+    """`4.9 Mfps - 5.1 Mfps`; one value alone has none."""
+    statistics = Statistics.of(values)
+    if statistics is None or statistics.count == 1:
+        return ""
+    low, high = show_value(statistics.minimum, unit), show_value(statistics.maximum, unit)
+    return low if low == high else f"{low} {DASH} {high}"
+
+
+def unit_of(point: Point) -> str:
+    return FIGURES[point.procedure].unit
+
+
+def median_of(record: PointRecord) -> float | None:
+    statistics = Statistics.of(record.values)
+    return None if statistics is None else statistics.median
+
+
+def addresses_of(point: Point) -> int:
+    """On a side; the larger number, if the sides differ."""
+    return max(hosts * networks for hosts, networks in zip(point.hosts, point.networks, strict=True))
+
+
+def show_addresses(point: Point) -> str:
+    """`16 x 16 addresses`."""
+    if point.is_single_pair:
+        return "1 address pair"
+    left, right = (format_count(hosts * networks) for hosts, networks in zip(point.hosts, point.networks, strict=True))
+    return f"{left} x {right} addresses"
+
+
+def show_size(point: Point) -> str:
+    """`64 octets`, or a sequence of sizes."""
+    size = point.frame_size
+    return describe_size(size if isinstance(size, int) else parse_imix(size, where="frame_size"))
+
+
+def show_protocol(point: Point) -> str:
+    """From the plan's name, which ends in the version or has both."""
+    versions = [f"IPv{version}" for version in ("4", "6") if f"v{version}" in point.plan]
+    return "UDP over " + " and ".join(versions or ["IP"])
+
+
+def flatten(document: Mapping[str, Any], *, prefix: str = "") -> list[tuple[str, str | None]]:
+    """Names and values for a list of facts; what lies deeper has the names above it before its own."""
+    found: list[tuple[str, str | None]] = []
+    for key, value in document.items():
+        name = f"{prefix}{str(key).replace('_', ' ')}"
+        if isinstance(value, Mapping):
+            found += flatten(value, prefix=f"{name}: ")
+        else:
+            is_rate = name.endswith("line rate") and isinstance(value, int | float)
+            found.append((name, format_line_rate(value) if is_rate else show_fact(value)))
+    return found
+
+
+def show_fact(value: Any) -> str | None:
+    """None stays None: nobody has said it."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "yes" if value else "no"
+        case Mapping():
+            return " ".join(f"{key} {show_fact(item)}" for key, item in value.items())
+        case list() | tuple() if any(isinstance(item, Mapping) for item in value):
+            return "; ".join(str(show_fact(item)) for item in value)
+        case list() | tuple():
+            return ", ".join(str(show_fact(item)) for item in value) or "none"
+        case _:
+            return str(value)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: how far a campaign is, from its file, without looking into its trials."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.locks import holder_of
+from evenhand.series.campaign import Point, PointState
+from evenhand.series.campaign_lock import campaign_resource
+from evenhand.series.point_document import read_point
+from evenhand.series.reading import Row, RunTables, as_mapping, as_texts, open_to_read
+from evenhand.series.record import state_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointStatus:
+    """How far one point is."""
+
+    point: Point
+    state: PointState
+    reason: str | None
+    """Why it has no number, or fewer repetitions than asked for."""
+    finished: int
+    """Repetitions."""
+    values: tuple[float, ...]
+    """In the unit of the procedure's figure."""
+    measured_s: float
+    """What its finished repetitions took."""
+    under_way_s: float
+    """What the one that is measured now has taken so far, or had when it was cut short."""
+    trials: int
+
+    @property
+    def left(self) -> int:
+        """Repetitions that are still to be made."""
+        return 0 if self.state in (PointState.MEASURED, PointState.NO_NUMBER) else self.point.repetitions - self.finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignStatus:
+    """How far a campaign is."""
+
+    path: Path
+    name: str
+    source: str
+    """Name of the campaign file."""
+    spec: Mapping[str, Any]
+    """That file as it was understood when the campaign began."""
+    created_at: str
+    finished_at: str | None
+    worker: str | None
+    """The process that measures it now; None: none does."""
+    points: tuple[PointStatus, ...]
+    """In the order of the file."""
+    verdicts: Mapping[str, int]
+    """Trials by their verdicts, those of repetitions that were cut short included."""
+    notes: tuple[str, ...]
+
+    def count(self, *states: PointState) -> int:
+        """Points in one of these states."""
+        return sum(point.state in states for point in self.points)
+
+
+def read_status(path: Path) -> CampaignStatus:
+    """How far it is; whoever measures it is not disturbed. Errors as in `read_record`; also RequestError for the run of a verb."""
+    with open_to_read(path) as tables:
+        campaigns = tables.rows("campaign") if "campaign" in tables.names else []
+        if not campaigns:
+            raise RequestError("this is the run of a single verb, not a campaign", where=str(path), next_step="Name a campaign's.")
+        (run,) = tables.rows("run")
+        verdicts, trials = _count_trials(tables)
+        repetitions: dict[int, list[Row]] = {}
+        for row in tables.rows("repetitions"):
+            repetitions.setdefault(row["point_id"], []).append(row)
+        return CampaignStatus(
+            path=path, name=campaigns[0]["name"], source=campaigns[0]["source"],
+            spec=as_mapping(campaigns[0]["spec"], "campaign.spec"), created_at=run["created_at"],
+            finished_at=run["finished_at"], worker=holder_of(campaign_resource(path)), verdicts=verdicts,
+            points=tuple(_point_status(row, repetitions.get(row["id"], []), trials[row["id"]]) for row in tables.rows("points")),
+            notes=tuple(note for session in tables.rows("sessions") for note in as_texts(session["notes"], "sessions.notes")),
+        )  # fmt: skip
+
+
+def _count_trials(tables: RunTables) -> tuple[Counter[str], Counter[int]]:
+    """By verdict, and by the id of the point."""
+    points = {row["id"]: row["point_id"] for row in tables.rows("repetitions")}
+    searches = {row["id"]: points.get(row["repetition_id"], 0) for row in tables.rows("searches")}
+    found = tables.rows("trials")
+    return Counter(row["verdict"] for row in found), Counter(searches[row["search_id"]] for row in found)
+
+
+def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
+    point = read_point(as_mapping(row["document"], "points.document"))
+    finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
+    values = tuple(repetition["value"] for repetition in finished if repetition["value"] is not None)
+    reasons = [repetition["reason"] for repetition in finished if repetition["reason"] is not None]
+    state, reason, stopped_early = state_of(
+        asked=point.repetitions, finished=len(finished), has_value=bool(values), has_begun=bool(repetitions), reason=row["reason"],
+        last_reason=reasons[-1] if reasons else None,
+    )  # fmt: skip
+    return PointStatus(
+        point=point, state=state, reason=reason or stopped_early, finished=len(finished), values=values, trials=trials,
+        measured_s=sum(repetition["measured_s"] for repetition in finished),
+        under_way_s=sum(r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None),
+    )  # fmt: skip

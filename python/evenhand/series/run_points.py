@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: the searches of a single verb's run as points: what was made under the same conditions is repetitions of one point."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from evenhand.plan import plan_title
+from evenhand.series.campaign import HashType, Point, PointRecord, PointState, ProcedureName, Repetition
+from evenhand.series.figures import value_of
+from evenhand.series.reading import StoredSearch
+
+_REPETITION = re.compile(r",? repetition \d+$")
+_LATENCY_RFC2544 = "latency-rfc2544"
+_WITHOUT_NUMBER = {
+    "measured": "too many frames were lost for a figure: a lost frame is infinitely late",
+    "tester_limit": "the tester's own limit was reached",
+    "below_minimum": "frames were lost at the lowest load too",
+}
+
+
+def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRecord, ...]:
+    """In the order in which they were begun; searches for the tester's own ceiling and single trials are no points."""
+    groups: dict[str, list[StoredSearch]] = {}
+    for search in searches:
+        if procedure_of(search) is not None:
+            groups.setdefault(_conditions(search), []).append(search)
+    names: dict[str, int] = {}
+    records = []
+    for number, group in enumerate(groups.values()):
+        name = _REPETITION.sub("", group[0].name)
+        names[name] = names.get(name, 0) + 1
+        key = f"{suite}/{name}" if names[name] == 1 else f"{suite}/{name} ({names[name]})"
+        records.append(_point_record(key, suite, number, group))
+    return tuple(records)
+
+
+def procedure_of(search: StoredSearch) -> ProcedureName | None:
+    """None if it is no point's."""
+    kind = "latency" if search.kind == _LATENCY_RFC2544 else search.kind
+    return next((name for name in get_args(ProcedureName) if name == kind), None)
+
+
+def _conditions(search: StoredSearch) -> str:
+    setup = search.setup
+    # A search that was guided by an earlier one has its number in the goal, and the same conditions.
+    goal = {key: value for key, value in search.goal.items() if key != "known_fps"}
+    same = [
+        _REPETITION.sub("", search.name), search.kind, search.plan, search.frame_size, setup.get("mix"), setup.get("directions"),
+        _configured(setup), goal,
+    ]  # fmt: skip
+    return json.dumps(same, sort_keys=True)
+
+
+def _configured(setup: Mapping[str, Any]) -> Any:
+    return (setup.get("dut") or {}).get("config")
+
+
+def _point_record(key: str, suite: str, number: int, group: Sequence[StoredSearch]) -> PointRecord:
+    first = group[0]
+    setup, plan = first.setup, first.plan
+    procedure = procedure_of(first)
+    assert procedure is not None
+    mix = setup.get("mix") or {}
+    versions = mix.get("versions")
+    names = versions["plans"] if versions else [plan.get("name", "")]
+    sides = [plan.get(side, {}).get("hosts", {}) for side in ("left", "right")]
+    point = Point(
+        key=key, suite=suite, number=number, procedure=procedure, plan="+".join(map(plan_title, names)),
+        plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},
+        hosts=(_count(sides[0], "host"), _count(sides[1], "host")), networks=(_count(sides[0], "network"), _count(sides[1], "network")),
+        frame_size=mix.get("imix") or first.frame_size, directions=tuple(setup.get("directions") or ("forward", "reverse")),
+        hash_type=_hash_type(setup), goal=first.goal, repetitions=len(group),
+    )  # fmt: skip
+    repetitions = tuple(_repetition(index, search, procedure) for index, search in enumerate(group, start=1))
+    finished = [repetition for repetition in repetitions if repetition.finished_at is not None]
+    has_value = any(repetition.value is not None for repetition in finished)
+    if len(finished) < len(repetitions):
+        state, reason = PointState.BEGUN, None
+    elif has_value:
+        state, reason = PointState.MEASURED, None
+    else:
+        state, reason = PointState.NO_NUMBER, finished[-1].reason
+    return PointRecord(point=point, state=state, reason=reason, hooks=(), repetitions=repetitions)
+
+
+def _repetition(number: int, search: StoredSearch, procedure: ProcedureName) -> Repetition:
+    is_finished = search.finished_at is not None and search.outcome != "stopped"
+    value = value_of(procedure, search.result) if is_finished and search.result is not None else None
+    return Repetition(
+        number=number, seed=search.seed, testbed=search.setup.get("name", ""), started_at=search.started_at,
+        finished_at=search.finished_at if is_finished else None, outcome=search.outcome, value=value, result=search.result,
+        searches=(search,), reason=None if value is not None or not is_finished else why_no_number(search.outcome),
+    )  # fmt: skip
+
+
+def why_no_number(outcome: str | None) -> str:
+    """For people."""
+    return _WITHOUT_NUMBER.get(str(outcome), str(outcome).replace("_", " "))
+
+
+def _count(hosts: Mapping[str, Any], name: str) -> int:
+    """Of a range's part; 1 where the plan has none."""
+    part = hosts.get(name)
+    return 1 if part is None else int(part["count"])
+
+
+def _hash_type(setup: Mapping[str, Any]) -> HashType | None:
+    elements = (_configured(setup) or {}).get("elements") or {}
+    return next((name for name in get_args(HashType) if name == elements.get("hash")), None)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign records by hand: what a DUT would have shown, without measuring it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.plan import Direction, make_plan
+from evenhand.series.campaign import (
+    CampaignRecord,
+    HashType,
+    Point,
+    PointRecord,
+    PointState,
+    ProcedureName,
+    Repetition,
+)
+
+DOUBLING = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65533)
+BOTH: tuple[Direction, ...] = ("forward", "reverse")
+WHEN = "2026-11-22T08:00:00Z"
+
+
+def point(
+    hosts: int,
+    values: Sequence[float | None],
+    *,
+    suite: str = "direct",
+    procedure: ProcedureName = "throughput",
+    plan: str = "direct-v4-net16",
+    frame_size: int | str = 64,
+    hash_type: HashType | None = "type1",
+    plan_options: Mapping[str, Any] | None = None,
+    goal: Mapping[str, Any] | None = None,
+    asked: int | None = None,
+    state: PointState | None = None,
+    reason: str | None = None,
+    directions: tuple[Direction, ...] = BOTH,
+    testbed: str = "lab",
+) -> PointRecord:
+    """A point whose repetitions ended with these values; None: with none."""
+    has_value = any(value is not None for value in values)
+    repetitions = tuple(
+        Repetition(
+            number=number, seed=number, testbed=testbed, started_at=WHEN, finished_at=WHEN,
+            outcome="found" if value is not None else "tester_limit", value=value, result=None, searches=(),
+        )
+        for number, value in enumerate(values, start=1)
+    )  # fmt: skip
+    return PointRecord(
+        point=Point(
+            key=f"{suite}/{procedure}/{frame_size}/n={hosts}", suite=suite, number=0, procedure=procedure, plan=plan,
+            plan_options=plan_options or {}, hosts=(hosts, hosts), networks=(1, 1), frame_size=frame_size, directions=directions,
+            hash_type=hash_type, goal=goal or {}, repetitions=len(values) if asked is None else asked,
+        ),
+        state=state or (PointState.MEASURED if has_value else PointState.NO_NUMBER if values else PointState.PENDING),
+        reason=reason, hooks=(), repetitions=repetitions,
+    )  # fmt: skip
+
+
+def record(
+    *points: PointRecord,
+    name: str = "a",
+    spec: Mapping[str, Any] | None = None,
+    testbeds: Mapping[str, Mapping[str, Any]] | None = None,
+    versions: Mapping[str, str] | None = None,
+    host: Mapping[str, Any] | None = None,
+) -> CampaignRecord:
+    return CampaignRecord(
+        path=Path(f"{name}.evenhand"), name=name, is_campaign=True, created_at=WHEN, finished_at=WHEN, commands=(("evenhand", "run"),),
+        versions=versions or {"evenhand": "0.1.0"}, host=host or {"cpu_model": "some"}, spec=spec or {}, testbeds=testbeds or {},
+        points=points,
+    )  # fmt: skip
+
+
+def noisy(value: float, repetitions: int, noise: float, seed: int = 1) -> list[float]:
+    """Values about this one; `noise` is the relative standard deviation."""
+    draw = random.Random(f"{seed} {value} {repetitions}")
+    return [value * (1 + draw.gauss(0, noise)) for _ in range(repetitions)]
+
+
+def router_config(elements: int, hash_type: HashType = "type1", *, free_entries: int = 0, growth: float = 0.0) -> dict[str, Any]:
+    """What a run file has of a reference router: 50 kfps an element."""
+    from evenhand.predict import DeviceModel, NeighborCost
+    from evenhand.reference import ReferenceDut
+
+    dut = ReferenceDut(
+        model=DeviceModel(elements=elements, hash_type=hash_type, rate_fps=50_000),
+        neighbor_cost=NeighborCost(free_entries=free_entries, growth=growth) if free_entries else None,
+    )
+    config = dut.router_config(make_plan("direct-v4-net16"), {"left": "l", "right": "r"}, cpu=0)
+    return {"kind": "reference", "version": "0.1.0", "config": config}

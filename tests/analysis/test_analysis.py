@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curves, ratios, the verdict on the choice of addresses, and Figure 7 beside what was found."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from evenhand.analysis import BiasVerdict, analyse
+from evenhand.analysis.published import FIGURE_7
+from evenhand.analysis.ratios import median_ratio
+from evenhand.plan import make_plan
+from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict
+from evenhand.series.campaign import HashType, PointRecord, PointState
+from tests.analysis.records import DOUBLING, noisy, point, record, router_config
+
+GATEWAY = "gateway-v4"
+ELEMENT_FPS = 50_000
+
+
+def verdict_of(*points: PointRecord) -> BiasVerdict:
+    (verdict,) = analyse(record(*points)).bias
+    return verdict
+
+
+def pair(values: list[float], *, hash_type: HashType | None = "type1", **options: str) -> PointRecord:
+    return point(1, values, suite=f"gateway{options or ''}", plan=GATEWAY, hash_type=hash_type, plan_options=options)
+
+
+def many(values: list[float], *, hash_type: HashType | None = "type1") -> PointRecord:
+    return point(65534, values, suite="gateway", plan=GATEWAY, hash_type=hash_type)
+
+
+# Curves
+
+
+def test_a_curve_has_ten_values_and_their_statistics_at_each_point() -> None:
+    """SEED-72."""
+    values = noisy(1e5, 10, 0.01)
+    (curve,) = analyse(record(point(8, values), point(1, values))).curves
+    assert [p.addresses for p in curve.points] == [1, 8]
+    for p in curve.points:
+        assert p.statistics is not None
+        assert p.statistics.count == 10
+        assert (p.statistics.median, p.statistics.minimum, p.statistics.maximum) == (numpy.median(values), min(values), max(values))
+
+
+def test_what_differs_in_more_than_the_number_of_addresses_is_another_curve() -> None:
+    """A suite may have several procedures, sizes and settings; only N runs along a curve."""
+    points = [
+        point(1, [1.0]), point(2, [1.0]), point(1, [1.0], frame_size=1518), point(1, [1.0], hash_type="type2"),
+        point(1, [1.0], procedure="latency"), point(1, [1.0], suite="gateway", plan=GATEWAY), point(1, [1.0], goal={"duration": "2s"}),
+    ]  # fmt: skip
+    curves = analyse(record(*points)).curves
+    assert [len(curve.points) for curve in curves] == [2, 1, 1, 1, 1, 1]
+    assert len({curve.key for curve in curves}) == 6
+    assert curves[-1].title == "direct: throughput, 64 octets, type1 (2)"
+    assert curves[3].figure.unit == "us"
+    assert curves[3].shape is None
+
+
+def test_degradation_is_positive_where_it_is_worse() -> None:
+    """R8219-17: (X1 - Xn) / X1 of a throughput, (Xn - X1) / X1 of a latency, in percent, with n."""
+    throughput, latency = (
+        analyse(record(point(1, [200.0], procedure=name), point(16, [150.0], procedure=name))).curves[0]  # type: ignore[arg-type]
+        for name in ("throughput", "latency")
+    )
+    assert [(d.addresses, d.percent) for d in throughput.degradations] == [(16, 25.0)]
+    assert [(d.addresses, d.percent) for d in latency.degradations] == [(16, -25.0)]
+    assert analyse(record(point(2, [200.0]), point(16, [150.0]))).curves[0].degradations == ()
+
+
+def test_warnings_name_what_is_missing() -> None:
+    points = [point(1, [1e5, None]), point(2, [None], reason="hook failed"), point(4, []), point(8, [1e5], state=PointState.BEGUN, asked=3)]
+    warnings = " ".join(analyse(record(*points)).warnings)
+    assert "2 x 2 has no number: hook failed." in warnings
+    assert "not finished: 4 x 4 and 8 x 8." in warnings
+    assert "fewer repetitions with a number than asked for: 1 x 1." in warnings
+    assert "the fewest repetitions of a point are 1" in warnings
+
+
+# Ratios
+
+
+def test_the_ratio_of_medians_is_that_of_numpy_and_its_interval_covers_as_often_as_it_says() -> None:
+    """SEED-70: 2,000 pairs of ten values each, of two distributions whose medians are 1 and 1.1."""
+    draw = numpy.random.default_rng(1)
+    covered = 0
+    for _ in range(2000):
+        above, below = 1.1 + draw.exponential(0.1, 10) - 0.1 * numpy.log(2), 1 + draw.normal(0, 0.05, 10)
+        found = median_ratio(list(above), list(below))
+        assert found.ratio == pytest.approx(numpy.median(above) / numpy.median(below))
+        assert found.interval is not None
+        covered += found.interval.low <= 1.1 <= found.interval.high
+    assert found.interval is not None
+    assert found.interval.level == pytest.approx((1 - 22 / 1024) ** 2)
+    assert covered / 2000 >= found.interval.level - 0.01
+
+
+def test_a_ratio_with_nothing_below_is_none() -> None:
+    assert median_ratio([1.0], [0.0]).ratio is None
+    assert median_ratio([0.0], [0.0]).ratio == 1.0
+    assert median_ratio([1.0], [0.0]).interval is None
+
+
+@pytest.mark.parametrize(("gateway_fps", "is_flagged"), [(400_000, False), (385_000, False), (375_000, True), (425_000, True)])
+def test_results_more_than_five_percent_apart_are_flagged(gateway_fps: float, is_flagged: bool) -> None:
+    """SEED-70: gateway over plateau, and many addresses with type 1 over one pair with ports and type 2."""
+    direct = [point(n, [fps] * 10) for n, fps in ((1, 50_000.0), (16, 400_000.0), (64, 400_000.0))]
+    ports = point(1, [400_000.0] * 10, suite="ports", plan=GATEWAY, hash_type="type2")
+    ratios = analyse(record(*direct, many([gateway_fps] * 10), ports)).ratios
+    assert [ratio.name for ratio in ratios] == ["gateway / plateau", "many addresses, type 1 / one pair with ports, type 2"]
+    for ratio in ratios:
+        assert ratio.ratio.ratio == pytest.approx(gateway_fps / 400_000)
+        assert ratio.is_flagged is is_flagged
+        assert ("about equal" in ratio.sentence) is not is_flagged
+
+
+def test_only_results_of_the_same_frame_size_and_ip_version_are_held_together() -> None:
+    direct = [point(n, [1e5] * 10, frame_size=1518) for n in (1, 16)]
+    six = [point(n, [1e5] * 10, plan="direct-v6") for n in (1, 16)]
+    assert analyse(record(*direct, *six, many([1e5] * 10))).ratios == ()
+
+
+# The verdict on the choice of addresses
+
+
+def test_one_pair_that_shows_an_eighth_hides_seven() -> None:
+    """SEED-07: from results alone; the ports of the pair varied, so the DUT does not hash them."""
+    verdict = verdict_of(pair(noisy(1e5, 10, 0.01)), many(noisy(8e5, 10, 0.01)))
+    assert (verdict.finding, verdict.hashes_ports) == ("hides", False)
+    assert verdict.hidden == pytest.approx(7 / 8, abs=0.01)
+    assert verdict.sentence.startswith("Biased: one address pair hides 87")
+    assert "it does not hash ports" in verdict.sentence
+    assert "exact one-sided Mann-Whitney test" in verdict.certainty
+    assert verdict.p_value is not None
+    assert verdict.p_value < 1e-4
+    assert "\n" not in verdict.sentence
+
+
+def test_a_dut_that_shows_the_same_with_one_pair_is_not_biased() -> None:
+    verdict = verdict_of(pair(noisy(8e5, 10, 0.005)), many(noisy(8e5, 10, 0.005, seed=2)))
+    assert (verdict.finding, verdict.hashes_ports) == ("same", None)
+    assert "order statistics" in verdict.certainty
+    assert "hashes ports, or has nothing to spread a load over" in verdict.sentence
+
+
+def test_fixed_ports_that_show_less_tell_that_ports_are_hashed() -> None:
+    """One pair with pseudorandom ports does as well as many addresses, and with fixed ports it does not: ports spread the load."""
+    verdict = verdict_of(
+        pair([8e5] * 10), pair([1e5] * 10, source_ports="fixed", destination_ports="fixed"), many([8e5] * 10)
+    )  # fmt: skip
+    assert (verdict.finding, verdict.hashes_ports) == ("same", True)
+
+
+def test_one_pair_with_fixed_ports_says_nothing_of_ports() -> None:
+    verdict = verdict_of(pair([1e5] * 10, source_ports="fixed", destination_ports="fixed"), many([8e5] * 10))
+    assert (verdict.finding, verdict.hashes_ports) == ("hides", None)
+    assert "hash ports" not in verdict.sentence
+
+
+def test_few_repetitions_give_a_verdict_that_says_how_little_it_knows() -> None:
+    verdict = verdict_of(pair([1e5]), many([8e5]))
+    assert verdict.finding == "hides"
+    assert verdict.p_value is None
+    assert verdict.certainty.startswith("Not known how sure this is: 1 repetition")
+
+
+def test_noise_gives_no_verdict() -> None:
+    wide = [1e5 * factor for factor in (0.4, 0.6, 0.8, 0.9, 1.0, 1.0, 1.1, 1.2, 1.4, 1.6)]
+    verdict = verdict_of(pair(wide), many([value * 1.1 for value in wide]))
+    assert verdict.finding == "unknown"
+    assert verdict.sentence.startswith("No verdict")
+
+
+def test_many_neighbours_that_cost_show_in_the_verdict() -> None:
+    verdict = verdict_of(point(1, [8e5] * 10), point(65533, [6e5] * 10))
+    assert verdict.finding == "shows_more"
+    assert "many addresses cost this DUT throughput" in verdict.sentence
+
+
+def test_each_setting_of_the_dut_has_its_own_verdict_and_the_setting_has_no_say_in_it() -> None:
+    """SEED-07: the same results give the same words, whatever the DUT is said to be set to."""
+    results = [noisy(1e5, 10, 0.01), noisy(8e5, 10, 0.01)]
+    settings: list[HashType] = ["type1", "type2"]
+    verdicts = analyse(record(*(f(v, hash_type=s) for s in settings for f, v in zip((pair, many), results, strict=True)))).bias
+    assert [verdict.hash_type for verdict in verdicts] == settings
+    assert verdicts[0].sentence == verdicts[1].sentence
+
+
+def test_without_many_addresses_there_is_no_verdict() -> None:
+    analysis = analyse(record(pair([1e5])))
+    assert analysis.bias == ()
+    assert analysis.verdict.startswith("No verdict yet")
+
+
+# Figure 7
+
+
+def predicted_series(elements: int, plan: str, cost: NeighborCost | None, numbers: tuple[int, ...] = DOUBLING) -> list[PointRecord]:
+    """What the prediction says, computed here beside it, as results."""
+    model = DeviceModel(elements=elements, rate_fps=ELEMENT_FPS)
+    points = []
+    for hosts in numbers:
+        one = make_plan(plan, hosts)
+        factor = 1.0 if cost is None else cost.factor(neighbor_entries(one))
+        fps = predict(one, model).throughput_fps
+        assert fps is not None
+        points.append(point(hosts, noisy(fps / factor, 10, 0.003, seed=hosts), plan=plan, frame_size=84 if "v6" in plan else 64))
+    return points
+
+
+@pytest.mark.parametrize(("plan", "elements", "free"), [
+    ("direct-v4-net16", 16, 8192), ("direct-v6", 16, 8192), ("direct-v4-net16", 16, 0), ("direct-v4-net16", 36, 4096),
+])  # fmt: skip
+def test_rise_and_fall_are_found_where_the_configuration_puts_them(plan: str, elements: int, free: int) -> None:
+    """SEED-66: the four cases of Figure 7; without neighbour cost there is no fall. The published rows stand beside."""
+    cost = NeighborCost(free_entries=free, growth=0.12) if free else None
+    config = router_config(elements, free_entries=free, growth=0.12 if free else 0.0)
+    analysis = analyse(record(*predicted_series(elements, plan, cost), testbeds={"lab": {"dut": config}}))
+    (comparison,) = analysis.published
+    assert comparison.is_predicted
+    assert (comparison.found_rise_end, comparison.found_falls_above) == (comparison.predicted_rise_end, comparison.predicted_falls_above)
+    # Both sides' hosts are neighbours: so many a side still cost nothing.
+    assert comparison.found_falls_above == (free // 2 if free else None)
+    version = 6 if "v6" in plan else 4
+    assert comparison.rows == tuple(row for row in FIGURE_7 if row.ip_version == version)
+    assert "predicts the same" in comparison.sentences[1]
+
+
+def test_the_rows_of_figure_7_are_as_published() -> None:
+    """SEED-66: 16 x 16 and 4k, 4 x 4 and 4k, 8 x 8 and never, 64 x 64 and 2k."""
+    assert [(row.rise_end, row.falls_above) for row in FIGURE_7] == [(16, 4096), (4, 4096), (8, None), (64, 2048)]
+
+
+@pytest.mark.parametrize("case", [1, 2, 3, 4])
+def test_a_campaign_of_a_case_stands_beside_its_own_row(case: int) -> None:
+    """SEED-64, SEED-66: what a preset says was published is what Figure 7 has."""
+    from evenhand.campaign import expand, make_campaign
+
+    spec = expand(make_campaign({"name": "mine", "preset": f"appendix-a2-case{case}"}, where="here")).spec
+    row = FIGURE_7[case - 1]
+    plan = "direct-v6" if row.ip_version == 6 else "direct-v4-net16"
+    points = [point(n, [fps] * 10, plan=plan) for n, fps in ((1, 1e5), (16, 4e5), (64, 4e5))]
+    (comparison,) = analyse(record(*points, spec=spec)).published
+    assert comparison.rows == (row,)
+
+
+def test_what_a_campaign_says_was_published_stands_beside_it() -> None:
+    spec = {
+        "published": [{"name": "ours", "plan": None, "rises-up-to": 16, "falls-above": 64, "dut": {"system": "X"}}, {"name": "no trend"}]
+    }
+    points = [point(n, [fps] * 10) for n, fps in ((1, 1e5), (16, 4e5), (64, 4e5), (128, 3e5))]
+    (comparison,) = analyse(record(*points, spec=spec)).published
+    assert [(row.name, row.dut) for row in comparison.rows] == [("ours", "X")]
+    assert any("the same as here" in sentence for sentence in comparison.sentences)
+
+
+def test_a_difference_from_the_published_row_is_explained_by_the_prediction() -> None:
+    """The common key leaves the busiest of 16 elements 12.5 percent above the mean at 16 x 16: such a DUT rises up to 32 x 32."""
+    config = router_config(16, free_entries=8192, growth=0.12)
+    cost = NeighborCost(free_entries=8192, growth=0.12)
+    spec = {"published": [{"name": "mine", "plan": "direct-v4-net16", "rises-up-to": 16, "falls-above": 4096}]}
+    analysis = analyse(record(*predicted_series(16, "direct-v4-net16", cost), testbeds={"lab": {"dut": config}}, spec=spec))
+    (comparison,) = analysis.published
+    assert [row.name for row in comparison.rows] == ["Case 1 of Figure 7"]
+    assert comparison.found_rise_end == 32
+    assert any("At 16 x 16 this DUT was at 88." in s and "predict 88.9 %" in s for s in comparison.sentences)
+
+
+def test_a_result_that_is_not_as_predicted_is_told_and_not_tuned() -> None:
+    config = router_config(16)
+    levels = {1: 1e5, 2: 4e5, 4: 4e5, 8: 4e5, 16: 4e5, 32: 4e5}
+    analysis = analyse(record(*(point(n, [fps] * 10) for n, fps in levels.items()), testbeds={"lab": {"dut": config}}))
+    (comparison,) = analysis.published
+    assert comparison.found_rise_end == 2
+    assert comparison.predicted_rise_end == 32
+    assert "2 x 2 is predicted at" in comparison.sentences[1]
+
+
+def test_of_a_black_box_nothing_is_predicted() -> None:
+    """SEED-07: a record without any description of the DUT is analysed all the same."""
+    points = [point(n, [fps] * 10) for n, fps in ((1, 1e5), (16, 4e5), (64, 4e5))]
+    analysis = analyse(record(*points))
+    (comparison,) = analysis.published
+    assert not comparison.is_predicted
+    assert comparison.to_document()["predicted"] is None
+    assert "a black box" in comparison.sentences[1]
+    assert all(p.predicted is None for p in analysis.curves[0].points)
+
+
+def test_what_is_known_of_the_dut_changes_no_verdict() -> None:
+    """SEED-07: with and without the DUT's configuration in the record, shape, ratios and verdict are the same."""
+    points = [*predicted_series(16, "direct-v4-net16", None), many([4e5] * 10)]
+    black, known = analyse(record(*points)), analyse(record(*points, testbeds={"lab": {"dut": router_config(4)}}))
+    assert (black.bias, black.ratios, black.warnings) == (known.bias, known.ratios, known.warnings)
+    assert [curve.shape for curve in black.curves] == [curve.shape for curve in known.curves]
+    assert known.published != black.published

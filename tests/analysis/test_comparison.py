@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs side by side: what goes with what, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenhand.analysis import Comparison, compare
+from evenhand.errors import RequestError
+from evenhand.series.campaign import PointRecord
+from tests.analysis.records import noisy, point, record
+
+
+def both(a: PointRecord, b: PointRecord, *, anyway: bool = False) -> Comparison:
+    return compare([record(a, name="a"), record(b, name="b")], anyway=anyway)
+
+
+def test_a_run_compared_with_itself_is_one_everywhere_and_nothing_differs() -> None:
+    """Issue: 1.000 everywhere, of every figure, also of points without a number and of zeros."""
+    one = record(
+        point(1, noisy(1e5, 10, 0.02)), point(16, [4e5]), point(32, [None], reason="tester's limit"), point(64, []),
+        point(1, [0.0, 0.0], procedure="loss"), point(1, [12.5, 13.0], procedure="latency"),
+    )  # fmt: skip
+    comparison = compare([one, one, one])
+    for other in (0, 1):
+        assert comparison.performances(other) == [1.0] * 4
+        assert [p.others[other].reason for p in comparison.points] == [None, None, "tester's limit", "not measured yet", None, None]
+    assert not any(value.is_different for p in comparison.points for value in p.others)
+    assert comparison.differences == comparison.unlike == ()
+    assert comparison.below(0.999) == ()
+
+
+def test_less_is_better_turns_the_ratio_round() -> None:
+    """A latency that is 10 percent longer is worse; a burst that is 10 percent longer is better."""
+    latency = both(point(1, [10.0], procedure="latency"), point(1, [11.0], procedure="latency")).points[0].others[0]
+    burst = both(point(1, [10.0], procedure="back-to-back"), point(1, [11.0], procedure="back-to-back")).points[0].others[0]
+    assert latency.ratio is not None
+    assert burst.ratio is not None
+    assert latency.ratio.ratio == burst.ratio.ratio == pytest.approx(1.1)
+    assert latency.performance == pytest.approx(1 / 1.1)
+    assert burst.performance == pytest.approx(1.1)
+
+
+@pytest.mark.parametrize(("before", "after", "performance"), [(0.0, 0.1, 0.0), (0.1, 0.0, None), (0.0, 0.0, 1.0)])
+def test_a_loss_from_or_to_nothing_is_judged_right(before: float, after: float, performance: float | None) -> None:
+    comparison = both(point(1, [before], procedure="loss"), point(1, [after], procedure="loss"))
+    assert comparison.points[0].others[0].performance == performance
+    assert bool(comparison.below(0.97)) is (after > before)
+
+
+@pytest.mark.parametrize(("other", "words"), [
+    (point(16, [1e5], plan="direct-v6"), "plan direct-v4-net16 against direct-v6"),
+    (point(16, [1e5], frame_size=128), "frame size 64 against 128"),
+    (point(16, [1e5], goal={"duration": "2s"}), "goal: duration - against 2s"),
+    (point(16, [1e5], hash_type="type2"), "hash type type1 against type2"),
+    (point(16, [1e5], directions=("forward",)), "directions"),
+    (point(16, [1e5], plan_options={"source_ports": "fixed"}), "plan option source_ports - against fixed"),
+    (point(32, [1e5]), "hosts [16, 16] against [32, 32]"),
+])  # fmt: skip
+def test_unlike_runs_are_refused_with_what_is_unlike(other: PointRecord, words: str) -> None:
+    with pytest.raises(RequestError, match="not measured alike") as refused:
+        both(point(16, [1e5]), other)
+    assert words in refused.value.what
+    assert "--anyway" in refused.value.next_step
+    comparison = both(point(16, [1e5]), other, anyway=True)
+    assert comparison.points[0].others[0].performance == 1.0
+    assert any(words in line for line in comparison.unlike)
+
+
+def test_another_procedure_is_never_compared() -> None:
+    with pytest.raises(RequestError, match="nothing in common"):
+        both(point(1, [1e5]), point(1, [10.0], procedure="latency"), anyway=True)
+
+
+def test_points_of_one_run_only_are_unlike_and_named() -> None:
+    a, b = record(point(1, [1e5]), point(2, [2e5]), name="a"), record(point(1, [1e5]), point(1, [9.0], procedure="latency"), name="b")
+    with pytest.raises(RequestError, match=r"only in a\.evenhand: direct/throughput/64/n=2"):
+        compare([a, b])
+    comparison = compare([a, b], anyway=True)
+    assert comparison.points[1].others[0].reason == "not in this run"
+    assert any(line.startswith("only in b.evenhand: direct/latency") for line in comparison.unlike)
+
+
+def test_seeds_repetitions_order_and_names_of_suites_make_no_run_unlike() -> None:
+    a = record(point(1, [1e5]), point(2, [2e5]), name="a")
+    b = record(point(2, [2e5] * 3, suite="other"), point(1, [1e5] * 3, suite="other", testbed="elsewhere"), name="b")
+    assert [p.others[0].performance for p in compare([a, b]).points] == [1.0, 1.0]
+
+
+def test_the_place_where_a_search_was_told_to_begin_makes_no_run_unlike() -> None:
+    goal = {"precision": "0.5%"}
+    assert both(point(1, [1e5], goal={**goal, "known_fps": 9e4}), point(1, [1e5], goal={**goal, "known_fps": 8e4})).unlike == ()
+
+
+def test_a_point_that_lost_its_number_is_below_every_limit() -> None:
+    """A gate that lets a missing result through is none."""
+    comparison = both(point(1, [1e5]), point(1, [None], reason="hosts are unreachable"))
+    (below,) = comparison.below(0.5)
+    assert (below.run.file, below.performance) == ("b.evenhand", None)
+    assert both(point(1, [None]), point(1, [1e5])).below(0.97) == ()
+
+
+@pytest.mark.parametrize(("after", "is_below"), [(0.9699, True), (0.97, False), (1.2, False)])
+def test_the_limit_itself_passes(after: float, is_below: bool) -> None:
+    assert bool(both(point(1, [1.0]), point(1, [after])).below(0.97)) is is_below
+
+
+def test_a_difference_beyond_the_noise_is_told_with_enough_repetitions_only() -> None:
+    a, b = noisy(1e5, 10, 0.002), noisy(0.98e5, 10, 0.002)
+    assert both(point(1, a), point(1, b)).points[0].others[0].is_different is True
+    assert both(point(1, a), point(1, noisy(1e5, 10, 0.002, seed=2))).points[0].others[0].is_different is False
+    assert both(point(1, a[:5]), point(1, b[:5])).points[0].others[0].is_different is None
+
+
+def test_what_differs_in_the_set_ups_is_named_with_both_values() -> None:
+    a = record(
+        point(1, [1e5]), name="a", versions={"evenhand": "0.1.0", "engine": "0.1.0"}, host={"cpu": {"model": "x", "cores": 2}},
+        testbeds={"a.toml": {"dut": {"system": "Debian 12", "nic": "X540"}}},
+        spec={"seed": 1, "suite": [{"name": "direct", "waits": "rfc"}]},
+    )  # fmt: skip
+    b = replace(
+        a, versions={"evenhand": "0.2.0", "engine": "0.1.0"}, host={"cpu": {"model": "y", "cores": 2}},
+        testbeds={"b.toml": {"dut": {"system": "Debian 13", "nic": "X540", "turbo": "off"}}},
+        spec={"seed": 1, "suite": [{"name": "direct", "waits": "short"}]},
+    )  # fmt: skip
+    found = {difference.what: difference.values for difference in compare([a, b]).differences}
+    assert found == {
+        "versions: evenhand": ("0.1.0", "0.2.0"),
+        "host: cpu.model": ("x", "y"),
+        "testbed": ("a.toml", "b.toml"),
+        "testbed: dut.system": ("Debian 12", "Debian 13"),
+        "testbed: dut.turbo": (None, "off"),
+        "campaign: suite.direct.waits": ("rfc", "short"),
+    }
+
+
+def test_one_run_is_not_enough() -> None:
+    with pytest.raises(RequestError, match="two or more"):
+        compare([record(point(1, [1e5]))])

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand report`: a page of any run file, and what it says where it cannot be made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Ended
+from tests.report.pages import Page, assert_self_contained
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+SEARCH = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--waits", "short")
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_the_run_of_a_verb_becomes_a_page_beside_it(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str) -> None:
+    """SEED-02, SEED-49: the single pair and many addresses, each with its trials; the command that made them."""
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    assert evenhand("throughput", testbed, "--plan", plan, "--single-pair-first", *SEARCH, "--run", run).code == 0
+    ended = evenhand("report", run, "--pictures", tmp_path / "pictures")
+    assert ended.code == 0, ended.err
+    assert f"The page: {tmp_path / 'a.html'}" in ended.out
+    page = Page((tmp_path / "a.html").read_text())
+    assert_self_contained(page)
+    assert "1 address pair" in page.shown
+    assert f"plan {plan}" in page.shown
+    assert {"throughput-over-addresses"} == {file.name[:25] for file in (tmp_path / "pictures").glob("throughput*.svg")}
+    again = evenhand("report", run, "--html", tmp_path / "a.html")
+    assert again.code == 0, again.err
+
+
+def test_frame_sizes_and_loss_become_the_graphs_of_rfc_2544(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    """R2544-22, R2544-28: from the files that the verbs write."""
+    engine_playing("simulated-640000")
+    for verb, name, picture in (("throughput", "t", "throughput-over-frame-sizes"), ("loss", "l", "frame-loss")):
+        options = SEARCH if verb == "throughput" else SEARCH[:4]
+        run = tmp_path / f"{name}.evenhand"
+        assert evenhand(verb, testbed, "--frame-size", "64,128,256", *options, "--run", run).code == 0
+        assert evenhand("report", run).code == 0
+        assert f'id="figure-{picture}' in run.with_suffix(".html").read_text()
+
+
+def test_what_cannot_be_read_or_written_is_said(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    assert evenhand("throughput", testbed, *SEARCH, "--run", run).code == 0
+    (tmp_path / "notes.html").write_text("mine")
+    for arguments, code, words in (
+        ((tmp_path / "b.evenhand",), 2, "no such file"),
+        ((testbed,), 2, "no run of Evenhand"),
+        ((run, "--html", tmp_path / "nowhere" / "a.html"), 3, "cannot be written"),
+        ((run, "--html", tmp_path / "notes.html"), 2, "not overwritten"),
+        ((run, "--html", tmp_path / "a.html", "--pictures", run), 3, "cannot be made"),
+    ):
+        ended = evenhand("report", *arguments)
+        assert ended.code == code, ended.err
+        assert words in ended.err
+        assert [line.split(":")[0] for line in ended.err.strip().splitlines()] == ["Error", "Where", "Next"]
+    assert (tmp_path / "notes.html").read_text() == "mine"

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The four cases of the draft's Figure 7 on the reference router: rise and fall are found where its configuration puts them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from evenhand.analysis import CurvePoint, analyse
+from evenhand.analysis.plateau import find_shape
+from evenhand.cli.main import main
+from evenhand.plan import make_plan
+from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict, symmetric_key
+from evenhand.procedure.statistics import Statistics
+from evenhand.series import FIGURES, PointState, read_record
+
+pytestmark = [pytest.mark.wire, pytest.mark.slow]
+ELEMENT_FPS = {16: 8000, 36: 4000}
+GROWTH = 0.15
+LARGEST = 16384
+"""Hosts a side: thinned, and ended here, so that a case takes minutes."""
+BLUR = 0.03
+"""Short trials hide a little overload in the queues. A point whose prediction is nearer than this to the limit is left out."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Of Figure 7, with the hash of this DUT; the published keys are not known."""
+
+    number: int
+    plan: str
+    elements: int
+    free_entries: int
+    """Of the neighbour table; both sides' hosts are in it. 0: it costs nothing."""
+    key: str | None = None
+
+    @property
+    def model(self) -> DeviceModel:
+        key = {"key": symmetric_key()} if self.key == "openbsd" else {}
+        return DeviceModel(elements=self.elements, rate_fps=ELEMENT_FPS[self.elements], **key)
+
+    def predicted(self) -> dict[int, float]:
+        """Frames per second per direction by hosts a side: doubling series."""
+        found = {}
+        cost = NeighborCost(free_entries=self.free_entries, growth=GROWTH)
+        for exponent in range(LARGEST.bit_length()):
+            plan = make_plan(self.plan, 2**exponent)
+            fps = predict(plan, self.model).throughput_fps
+            assert fps is not None
+            found[2**exponent] = fps / cost.factor(neighbor_entries(plan))
+        return found
+
+
+CASES = [
+    Case(1, "direct-v4-net16", 16, 8192), Case(2, "direct-v6", 16, 8192), Case(3, "direct-v4-net16", 16, 0, "openbsd"),
+    Case(4, "direct-v4-net16", 36, 4096),
+]  # fmt: skip
+
+
+def shape_of(values: dict[int, float]) -> tuple[int | None, int | None, list[int]]:
+    """Rise, fall, and the points that tell them: the ends, both sides of rise and fall, one between."""
+    points = [
+        CurvePoint(
+            key=str(n), hosts=(n, n), networks=(1, 1), state=PointState.MEASURED, reason=None, asked=1, values=(fps,),
+            statistics=Statistics.of([fps]), predicted=None,
+        )
+        for n, fps in values.items()
+    ]  # fmt: skip
+    shape = find_shape(points, FIGURES["throughput"])
+    assert shape is not None
+    numbers = list(values)
+    first, last = numbers.index(shape.plateau[0]), numbers.index(shape.plateau[-1])
+    places = {0, first - 1, first, (first + last) // 2, last, last + 1, len(numbers) - 1}
+    return shape.rise_end, shape.falls_above, sorted(numbers[place] for place in places if 0 <= place < len(numbers))
+
+
+def campaign_of(case: Case, hosts: list[int]) -> str:
+    rate_fps = case.elements * ELEMENT_FPS[case.elements] / 2 * 1.25
+    return f"""
+name = "case {case.number}"
+testbed = "reference"
+
+[reference]
+elements = {case.elements}
+rate = "{ELEMENT_FPS[case.elements]}fps"
+queue = 384
+{f'neighbor-cost = "{case.free_entries},{GROWTH:.0%}"' if case.free_entries else ""}
+{f'key = "{case.key}"' if case.key else ""}
+
+[[suite]]
+name = "direct"
+plan = "{case.plan}"
+hosts = {hosts}
+repetitions = 1
+maximum-rate = "{rate_fps:.0f}fps"
+duration = "2s"
+final-duration = "2s"
+precision = "2%"
+waits = "short"
+"""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"case {case.number}")
+def test_rise_and_fall_of_a_case_are_where_its_configuration_puts_them(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEED-66: what is expected is computed from elements, hash and neighbour cost, and measured through the whole chain. Short trials
+    and a thinned series are deviations."""
+    monkeypatch.chdir(tmp_path)
+    predicted = case.predicted()
+    level = max(predicted.values())
+    clear = {n: fps for n, fps in predicted.items() if abs(fps / level - 0.95) > BLUR}
+    rise_end, falls_above, hosts = shape_of(clear)
+    Path("case.toml").write_text(campaign_of(case, hosts))
+    assert main(["run", "case.toml", "--run", "case.evenhand"]) == 0
+    analysis = analyse(read_record(Path("case.evenhand")))
+    (comparison,) = analysis.published
+    print("\n".join(comparison.sentences))
+    assert (comparison.found_rise_end, comparison.found_falls_above) == (rise_end, falls_above)
+    assert (comparison.predicted_rise_end, comparison.predicted_falls_above) == (rise_end, falls_above)
+    assert comparison.rows
+    for point in analysis.curves[0].points:
+        assert point.predicted == pytest.approx(predicted[point.addresses])
+        assert point.values[0] == pytest.approx(predicted[point.addresses], rel=0.05)
+    assert analysis.bias[0].finding == "hides"
+    assert analysis.bias[0].hashes_ports is False

@@ -1,0 +1,62 @@
+#!/usr/bin/env -S .venv/bin/python
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the pictures of docs/pictures/ with the code that draws them for users. Called by tools/generate-docs.
+
+demo.svg has the numbers of the demo's output in README.md, so that picture and text never differ; series.svg those of a simulated series.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+FOLDER = ROOT / "docs" / "pictures"
+ROW = re.compile(r"^(addresses[\w ]*?) {2,}.*? ([\d.]+) % +([\d.]+ \w?fps) +([\d.]+ \w?fps)\n +(.+)$", re.MULTILINE)
+"""Two lines of the table: what is hashed, share of the plateau, found, predicted; what was sent."""
+
+
+def demo_picture() -> bytes:
+    from evenhand.report.bias import SAME_WITHIN
+    from evenhand.report.figures import draw_svg_file
+    from evenhand.report.figures_bias import Bar, bars_picture
+    from evenhand.units import parse_rate
+
+    output = (ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- demo-output -->")[2].partition("<!-- /demo-output -->")[0]
+    rows = ROW.findall(output)
+    assert len(rows) == 3, "README.md: the demo's table is not as it was"
+    predicted = [parse_rate(row[3]) for row in rows]
+    bars = [
+        Bar(
+            hashes=hashes, addresses=addresses.strip(), found_fps=parse_rate(found), predicted_fps=parse_rate(expected),
+            is_even=parse_rate(found) >= (1 - SAME_WITHIN) * max(predicted),
+        )
+        for hashes, _, found, expected, addresses in rows
+    ]  # fmt: skip
+    return draw_svg_file(bars_picture(bars, max(predicted)), follows_theme=True)
+
+
+def series_picture() -> bytes:
+    from evenhand.analysis import analyse
+    from evenhand.report.figures import draw_svg_file
+    from evenhand.report.page_figures import pictures_of
+    from tests.report.campaigns import series_a
+
+    record = series_a()
+    return draw_svg_file(pictures_of(record, analyse(record)).throughput[0], follows_theme=True)
+
+
+PICTURES = {"demo.svg": demo_picture, "series.svg": series_picture}
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name, draw in PICTURES.items():
+        head, _, rest = draw().partition(b"\n")
+        (FOLDER / name).write_bytes(head + b"\n<!-- SPDX-License-Identifier: Apache-2.0 -->\n" + rest)
+
+
+if __name__ == "__main__":
+    main()
