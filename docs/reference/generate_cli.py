@@ -13,7 +13,7 @@ from typer.main import get_command
 from evenhand.cli.main import app
 
 PAGE = Path(__file__).with_name("cli.md")
-HEAD = """# Command line
+HEAD = r"""# Command line
 
 <!-- Written by docs/reference/generate_cli.py; `make docs` writes it anew. -->
 
