@@ -20,8 +20,8 @@ NOT_OF_A_TESTER = ("flow_hash", "policing")
 """It forwards nothing."""
 
 
-def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:
-    """For `CampaignRecord.testbeds`: `tester` as read here, `dut` as the testbed file tells or as our own router and lab tell of themselves.
+def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # noqa: PT028 (no test, whatever its name)
+    """For `CampaignRecord.testbeds`: `tester` as read here, `dut` as the testbed file tells it, or as our own router or lab does.
 
     `missing` names what is None of each. No folders, and no name of this host.
     """
@@ -46,7 +46,7 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:
     }
 
 
-def tester_facts(testbed: Testbed, root: Path = Path("/")) -> dict[str, str | None]:
+def tester_facts(testbed: Testbed, root: Path = Path("/")) -> dict[str, str | None]:  # noqa: PT028 (as above)
     """What this machine tells of itself, by the keys of `DutFacts`. Read-only."""
     host = read_host_facts(root)
     cpus = testbed.tester.cpus

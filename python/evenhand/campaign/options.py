@@ -198,7 +198,8 @@ def _options(group: type) -> tuple[_Option, ...]:
 
 
 def _fill(group: type[T], options: Mapping[str, Any]) -> T:
-    values = {option.field: (option.choices or _as_it_is)(options.get(option.name, option.default)) for option in _options(group)}
+    kind: type = group
+    values = {option.field: (option.choices or _as_it_is)(options.get(option.name, option.default)) for option in _options(kind)}
     return group(**values)
 
 
