@@ -85,8 +85,6 @@ def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path)
     assert record.spec["suite"][0]["name"] == "a"
     assert record.versions["engine"]
     assert str(tmp_path).encode() not in (tmp_path / "run.evenhand").read_bytes()  # whoever gets the file learns no folder
-        "latin-1"
-    )
 
 
 def test_a_finished_campaign_has_nothing_to_resume(evenhand: Evenhand, tmp_path: Path) -> None:

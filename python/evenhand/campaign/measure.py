@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
+from evenhand.campaign.facts import testbed_facts
 from evenhand.campaign.file import REFERENCE, Hooks, Reference
 from evenhand.campaign.hooks import environment_of, run_hook, why_failed
 from evenhand.campaign.jobs import Job
@@ -33,7 +34,6 @@ from evenhand.reference import reference_router
 from evenhand.series.campaign import HookRun, Point
 from evenhand.series.campaign_store import Ended
 from evenhand.series.figures import value_of
-from evenhand.series.record import testbed_document
 from evenhand.series.repetition_recorder import STOPPED, CannotContinueError, RepetitionRecorder
 from evenhand.series.run_points import why_no_number
 from evenhand.series.store import StorageError
@@ -167,7 +167,7 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: Sin
     found: Any
     match point.procedure:
         case "throughput":
-            found = _beside(bed.throughput(goal=goal, name=name, **conditions), single_pair)
+            found = _beside(bed.throughput(goal=goal, name=name, **conditions), single_pair, is_ours=bed.setup.router is not None)
         case "loss":
             found = bed.loss(goal=goal, name=name, **conditions)
         case "latency" | "pdv" | "ipdv":
@@ -186,10 +186,10 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: Sin
     return Ended(outcome=str(found.outcome), value=value, result=document, reason=reason)
 
 
-def _beside(found: Throughput, single_pair: SinglePair | None) -> Throughput:
-    """The result that stands beside that with one pair, if it is the same DUT's (SEED-02)."""
+def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool) -> Throughput:
+    """The result that stands beside that with one pair, if it is the same DUT's (SEED-02). A router of ours has other MACs each time."""
     macs = {side: of.dut for side, of in (found.profile.macs or {}).items()}
-    if single_pair is None or dict(single_pair.dut_macs) != macs:
+    if single_pair is None or (dict(single_pair.dut_macs) != macs and not is_ours):
         return found
     return replace(found, profile=replace(found.profile, single_pair=single_pair))
 
@@ -220,12 +220,16 @@ def _setup_of(order: PointOrder) -> Iterator[Setup]:
 
 
 def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
-    if setup.router is None:
-        document = testbed_document(setup.to_document(), {})
-        return {key: value for key, value in document.items() if key != "tester"}
-    # Each point has a router of its own: what is set for it stands with its searches.
-    reference = (order.reference or Reference()).to_document()
-    return {"dut": {"kind": "reference", "version": setup.router.facts()["version"], "configured": reference}, "testbed": None}
+    """What is known of the testbed, and whether it is the same when the campaign goes on."""
+    facts = testbed_facts(setup)
+    testbed = setup.testbed.model_dump(mode="json")
+    testbed["dut"].pop("threads", None)
+    if setup.router is not None:
+        # Each point has a router of its own: what is set for it stands with its searches.
+        reference = (order.reference or Reference()).to_document()
+        facts["own_dut"] = {"kind": "reference", "version": setup.router.facts()["version"], "configured": reference}
+        testbed = {"tester": testbed["tester"]}
+    return {**facts, "testbed": testbed}
 
 
 def _run_hook(when: str, order: PointOrder, keeper: Keeper, on_event: OnCampaignEvent) -> None:
