@@ -257,7 +257,7 @@ def test_run_file_is_read_as_the_how_to_says(run: Run, tmp_path: Path) -> None:
         names = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
         assert {re.sub(r" \(.*\)", "", part) for part in re.split(r", (?![^(]*\))", columns)} == names - {"id"}
     connection.close()
-    assert schema.SCHEMA_VERSION == 1
+    assert schema.RUN_VERSION == 1
 
 
 def test_dependencies_page_names_every_dependency() -> None:
