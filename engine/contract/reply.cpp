@@ -325,7 +325,8 @@ std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, doub
                 {"receive_ring_frames", p.receive_ring_frames},
                 {"receive_ring_source", p.receive_ring_source},
                 {"transmit_ring_frames", p.transmit_ring_frames},
-                {"flow_control", p.flow_control}};
+                {"flow_control", p.flow_control},
+                {"hardware_stamps", p.hardware_stamps}};
     };
     return line_of({{"id", id}, {"response", "open"}, {"left", port(ports[0])}, {"right", port(ports[1])}, {"ticks_per_second", ticks_per_second}, {"session", session}});
 }

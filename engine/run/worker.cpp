@@ -101,8 +101,12 @@ void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
     do {
         for (int i = 0; i < answers_between_looks; ++i) {
             for (int j = 0; j < turns_between_answers; ++j) {
-                const Ticks now = clock.now();
-                for (auto& sender : senders) sender.turn(now);
+                // What another sender takes for its burst must not be in this one's stamps.
+                Ticks now = clock.now();
+                for (std::size_t s = 0; s < senders.size(); ++s) {
+                    if (s != 0) now = clock.now();
+                    senders[s].turn(now);
+                }
                 for (auto& receiver : receivers_) receiver.template turn<kinds>(now, clock);
             }
             for (auto& outlet : outlets_) (void)outlet->port->flush_answers();

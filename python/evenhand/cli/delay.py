@@ -67,6 +67,13 @@ class LoadOptions:
         str | None, typer.Option("--from", metavar="TIME", help="Frames that are due before do not count. Default: as the RFC has it.")
     ] = None
     repetitions: Annotated[int, typer.Option("--repetitions", metavar="N", help="Trials that count.")] = REPETITIONS
+    own_loop: Annotated[
+        bool,
+        typer.Option(
+            "--own-loop/--no-own-loop",
+            help="Measure first what the tester itself adds at this load, with its two ports joined to each other (memif ports only).",
+        ),
+    ] = True
 
     def read(self, test: DelayTest, throughput_fps: float | None, **others: Any) -> DelayGoal:
         """RequestError names the option."""
@@ -183,7 +190,7 @@ def _measure(
             progress.say(note)
         bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
         found = bed.delay(
-            goal=goal, plan=address_plan, frame_size=size, directions=directions, seed=seed, waits=chosen_waits,
+            goal=goal, has_own_loop=load.own_loop, plan=address_plan, frame_size=size, directions=directions, seed=seed, waits=chosen_waits,
             limits=limits_of(setup.testbed.limits, given=given_limits), host_macs=learning.host_macs.value, learning=choice,
         )  # fmt: skip
     show_found(verb, found, delay_table, delay_lines, store, is_json=json_output)
