@@ -21,6 +21,7 @@ from evenhand.procedure.statistics import finite
 from evenhand.procedure.tester import open_tester
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.testbed.device import read_device
+from evenhand.testbed.drivers import PCI
 from evenhand.trial import Delays, DelayWish, Limits, Load, TrialResult
 
 LONGEST_S = 5.0
@@ -56,11 +57,12 @@ def why_unknown(setup: Setup) -> str | None:
     """Why the ports of this testbed cannot be joined to each other here; None if they can."""
     if setup.lab is not None:
         return "the ports of a lab are joined to its router"
-    others = sorted({driver for port in setup.testbed.ports.values() if (driver := read_device(port.device).driver) != LOOPED_DRIVER})
-    if not others:
+    drivers = {read_device(port.device).driver for port in setup.testbed.ports.values()} - {LOOPED_DRIVER}
+    if not drivers:
         return None
+    names = sorted("a PCI device" if driver == PCI else driver for driver in drivers)
     return (
-        f"ports of {' and '.join(others)} cannot be joined to each other inside this machine; with a cable between them, and without the"
+        f"ports of {' and '.join(names)} cannot be joined to each other inside this machine; with a cable between them, and without the"
         " DUT, the same command measures it"
     )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference router: a DUT about which the truth is known, because it was set by hand."""
 
-from evenhand.reference.config import DEFAULT_QUEUE_FRAMES, DEFECT_KINDS, MAX_ROUTER_ELEMENTS, Defects, NeighborCost, ReferenceDut
+from evenhand.reference.config import DEFAULT_QUEUE_FRAMES, DEFECT_KINDS, MAX_ROUTER_ELEMENTS, Defects, LongerDelay, NeighborCost, ReferenceDut, Stall
 from evenhand.reference.router import RING_FRAMES, ReferenceRouter, reference_router
 
 __all__ = [
@@ -10,8 +10,10 @@ __all__ = [
     "MAX_ROUTER_ELEMENTS",
     "RING_FRAMES",
     "Defects",
+    "LongerDelay",
     "NeighborCost",
     "ReferenceDut",
     "ReferenceRouter",
+    "Stall",
     "reference_router",
 ]
