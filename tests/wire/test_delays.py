@@ -156,7 +156,7 @@ def test_a_stall_of_the_router_shows_in_the_worst_case(plan: AddressPlan) -> Non
 @PLANS
 @TWO_CPUS
 def test_what_a_stalled_router_cannot_keep_is_lost_in_the_tenth_of_the_stall(plan: AddressPlan) -> None:
-    """R2544-26, R8219-16: 400 frames come in 20 ms, 100 wait; the others are missing in one or two tenths, and the worst case is infinite."""
+    """R2544-26, R8219-16: 400 frames come in 20 ms, 100 wait; the others are missing in a tenth or two, and the worst case is infinite."""
     with reference_router(plan, ReferenceDut(stall=Stall(every_ms=1000, for_ms=20, queue_frames=100))) as router:
         direction = through(router, plan, duration_s=0.995, delays={"tagged_frames": 500})
     stalled = round(0.02 * QUIET_FPS) - 100
