@@ -94,7 +94,8 @@ void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
     // but 64 questions in each turn must fit into the ring until then. The rest: ten times rarer.
     constexpr int turns_between_answers = 32;
     constexpr int answers_between_looks = 16;
-    constexpr auto kinds = std::is_same_v<Senders, std::vector<MixSender>> ? FrameKinds::mixed : FrameKinds::alike;
+    constexpr bool is_mixed = std::is_same_v<Senders, std::vector<MixSender>> || std::is_same_v<Senders, std::vector<TaggedMixSender>>;
+    constexpr auto kinds = is_mixed ? FrameKinds::mixed : FrameKinds::alike;
     pace::TickClock clock;
     Ticks finish = trial.finish;
     bool is_shortened = false;
