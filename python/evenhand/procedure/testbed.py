@@ -168,7 +168,8 @@ class OpenTestbed:
 
                 def search(number: int, tester: OpenTester = started, goal: Goal = bounded, size: FrameSize = size) -> Throughput:
                     name = f"throughput, {describe_size(size)}, repetition {number}"
-                    return measure_throughput(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+                    found = measure_throughput(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+                    return replace(found, is_repetition=True)
 
                 rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
             if rows[-1].repetitions[-1].outcome is Outcome.STOPPED:
