@@ -106,12 +106,17 @@ def run_cpp_suites() -> list[Outcome]:
     ]
 
 
-def run_python_tests(name: str, marked: str) -> Outcome:
-    """What is marked so under tests/, with the reason of each skip."""
+def run_python_tests(name: str, marked: str, *, at_once: int = 1) -> Outcome:
+    """What is marked so under tests/, with the reason of each skip.
+
+    Args:
+        at_once: Tests that run at the same time. 1 where they send frames: each other's load would spoil their trials.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-m", f"({marked}) and not slow"]
         command += ["-rs", "--durations=5", "--durations-min=5", f"--junitxml={report}"]
+        command += ["-n", str(at_once), "--dist", "worksteal"] if at_once > 1 else []
         try:
             exit_code = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False).returncode
         except subprocess.TimeoutExpired:
@@ -124,7 +129,7 @@ def main() -> int:
     # C++ tests and the Python ones without an engine ask no clock: they share the CPUs. Whoever sends frames has them alone.
     with ThreadPoolExecutor(max_workers=1) as beside:
         cpp = beside.submit(run_cpp_suites)
-        without_an_engine = run_python_tests("Python tests", "not wire and not root")
+        without_an_engine = run_python_tests("Python tests", "not wire and not root", at_once=min(max(os.cpu_count() or 1, 2), 8))
         outcomes = [*cpp.result(), without_an_engine]
     print("\n== Python tests on ports and in namespaces", flush=True)
     outcomes.append(run_python_tests("Python tests on ports and in namespaces", "wire or root"))
