@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Latency against the reference router's known delays, at 10, 50 and 90 % load; the exit code is 1 if one is off.
 
-A row for each IP version, load and delay: the median less the set delay, beside the median of the tester's own loop at the same load and that
-of the router's passage without a delay, which has a cable more than the loop. PDV of a delay of two points is held against their distance:
-off by no more than a histogram's bucket and what PDV is without the second point. A host that takes CPUs away spoils any of it: run it on
-a quiet one.
+A row for each IP version, load and delay: the median less the set delay, beside the median of the tester's own loop at the same load and
+that of the router's passage without a delay, which has a cable more than the loop. PDV of a delay of two points is held against their
+distance: off by no more than a histogram's bucket and what PDV is without the second point. A host that takes CPUs away spoils any of it:
+run it on a quiet one.
 """
 
 from __future__ import annotations

@@ -166,10 +166,9 @@ void make_tagged_or_plain(WorkerTrial& trial, Tester& tester, const TrialRequest
                           MakeSource make_source) {
     if (tester.has_tags()) {
         using Tagged = frame::TaggedSource<Source>;
-        trial.senders =
-            make_senders<Tagged>(tester, request, worker, time, ticks_per_second, trial, [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
-                return Tagged{make_source(side, identity, share), tester.tags(side)};
-            });
+        trial.senders = make_senders<Tagged>(
+            tester, request, worker, time, ticks_per_second, trial,
+            [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) { return Tagged{make_source(side, identity, share), tester.tags(side)}; });
     } else {
         trial.senders = make_senders<Source>(tester, request, worker, time, ticks_per_second, trial, make_source);
     }

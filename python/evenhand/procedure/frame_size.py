@@ -61,7 +61,8 @@ def choose_frames(
     for letter, octets in dict(zip(size.sequence, size.octets, strict=True)).items():
         if not smallest <= octets <= MAX_FRAME_SIZE:
             raise RequestError(
-                f"{letter} of {size} is {octets} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS{vlan}",
+                f"{letter} of {size} is {octets} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS"
+                + vlan,
                 where=where,
                 next_step=f"Use letters of other sizes, or sizes of your own: imix:AAAFG:A={smallest}:F=1280:G={MAX_FRAME_SIZE}.",
             )

@@ -92,7 +92,7 @@ def check_maximum(goal: Goal, profile: Profile) -> None:
 
 
 def too_few(repetitions: int) -> list[Deviation]:
-    """Where the whole search was made less often than the draft wants. A quick command searches once; what it then does not know, it says."""
+    """Where the whole search was made less often than the draft wants. A quick command searches once, and says so."""
     if repetitions >= REPETITIONS:
         return []
     text = f"{repetitions} search{'es' if repetitions > 1 else ''} instead of {REPETITIONS}"

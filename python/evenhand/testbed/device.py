@@ -74,7 +74,7 @@ def read_device(text: str, *, where: str = "") -> Device:
 
 
 def _check_blocks(given: Mapping[str, str], text: str, where: str) -> None:
-    """The kernel's ring has blocks of whole frames. RequestError if a frame does not go evenly into one: DPDK would only say that it failed."""
+    """The kernel's ring has blocks of whole frames. RequestError if they do not fit: DPDK only says that it failed."""
     block, slot = int(given.get("blocksz", USUAL_BLOCK_OCTETS)), int(given.get("framesz", USUAL_SLOT_OCTETS))
     if slot < 1 or block % slot:
         raise RequestError(
