@@ -258,18 +258,22 @@ Ordered preview(const FramesRequest& r) {
 /// The same for frames of several classes.
 Ordered preview_mix(const FramesRequest& r) {
     const auto& mix = r.mix->mix;
+    const frame::VlanTags tags{r.vlans};
+    const frame::MixedPlans untagged{.mix = mix.without_tags(tags.octets()), .other_plan = r.mix->other_plan};
+    frame::check_mix(r.plan, untagged);
     const auto side = plan::sending_side(r.direction);
     const auto host_macs = r.host_macs == run::HostMacMode::pseudorandom ? std::optional{plan::HostMacs{r.seed, side}} : std::nullopt;
-    std::vector<frame::MixSource> sources;
+    std::vector<frame::TaggedSource<frame::MixSource>> sources;
     for (unsigned stream = 0; stream < r.streams; ++stream) {
         // Whose frames go on from `first`.
         const std::uint64_t first = r.first + (stream + r.streams - r.first % r.streams) % r.streams;
-        sources.emplace_back(frame::make_mix_parts(r.plan, *r.mix, r.seed, {.direction = r.direction, .stream = static_cast<std::uint8_t>(stream), .trial = r.trial},
-                                                   {.first = first, .stride = r.streams},
-                                                   {.source_mac = r.source_mac, .dut_macs = {r.destination_mac, r.destination_mac}, .hosts = host_macs}));
+        sources.emplace_back(frame::MixSource{frame::make_mix_parts(
+                                 r.plan, untagged, r.seed, {.direction = r.direction, .stream = static_cast<std::uint8_t>(stream), .trial = r.trial},
+                                 {.first = first, .stride = r.streams}, {.source_mac = r.source_mac, .dut_macs = {r.destination_mac, r.destination_mac}, .hosts = host_macs})},
+                             tags);
     }
     std::vector<std::byte> buffer(mix.largest_frame_size() - frame::fcs_octets);
-    frame::write_pattern(frame::pattern_of(r.plan.version, mix.has_two_plans()), buffer);
+    frame::write_pattern(frame::pattern_of(r.plan.version, mix.has_two_plans()), std::span{buffer}.subspan(tags.octets()));
     Ordered frames = Ordered::array();
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
         auto& source = sources[k % r.streams];
@@ -325,7 +329,8 @@ std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, doub
                 {"receive_ring_frames", p.receive_ring_frames},
                 {"receive_ring_source", p.receive_ring_source},
                 {"transmit_ring_frames", p.transmit_ring_frames},
-                {"flow_control", p.flow_control}};
+                {"flow_control", p.flow_control},
+                {"hardware_stamps", p.hardware_stamps}};
     };
     return line_of({{"id", id}, {"response", "open"}, {"left", port(ports[0])}, {"right", port(ports[1])}, {"ticks_per_second", ticks_per_second}, {"session", session}});
 }

@@ -33,6 +33,7 @@ struct OpenedPort {
     const char* receive_ring_source = "driver";
     unsigned transmit_ring_frames = 0;
     const char* flow_control = "none";
+    const char* hardware_stamps = "none";
 };
 
 struct ResolvedSide {

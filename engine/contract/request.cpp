@@ -338,7 +338,6 @@ FramesRequest read_frames(ObjectReader& r) {
     frames.frame_size = read_frame_size(r);
     frames.vlans = read_vlans(r);
     frames.mix = read_mix(r, frames.plan);
-    if (frames.mix && !frames.vlans.empty()) r.refuse("mix", "frames of several classes with VLAN tags", "Leave one of them out.");
     frames.seed = r.whole("seed", 0, any_whole);
     frames.direction = r.choice("direction", directions);
     frames.count = r.whole("count", 1, most_frames);

@@ -52,6 +52,12 @@ bool FrameMix::has_two_plans() const noexcept {
     return std::ranges::any_of(classes_, [this](const FrameClass& c) { return c.plan != classes_.front().plan; });
 }
 
+FrameMix FrameMix::without_tags(std::size_t octets) const {
+    FrameMix found = *this;
+    for (auto& c : found.classes_) c.frame_size -= std::min(c.frame_size, octets);
+    return found;
+}
+
 void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
     const auto& classes = mixed.mix.classes();
     for (std::size_t c = 0; c < classes.size(); ++c) {

@@ -42,6 +42,9 @@ class FrameMix {
     [[nodiscard]] std::size_t largest_frame_size() const noexcept;
     [[nodiscard]] bool has_two_plans() const noexcept;
 
+    /// The same frames without so many octets of VLAN tags. A class that is smaller than its tags has a size that no frame can have.
+    [[nodiscard]] FrameMix without_tags(std::size_t octets) const;
+
    private:
     std::vector<FrameClass> classes_;
     std::vector<std::uint8_t> cycle_;

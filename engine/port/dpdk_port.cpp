@@ -166,6 +166,8 @@ void DpdkPort::probe() {
 void DpdkPort::configure() {
     rte_eth_dev_info info{};
     require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    // Not asked of the device: a stamp in units of its own clock is none until that clock is held against ours, which no port here has.
+    hardware_stamps_ = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 ? "unused" : "none";
     rte_eth_conf conf{};
     if (options_.receive_queues > 1) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;

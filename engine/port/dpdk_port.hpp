@@ -65,6 +65,8 @@ class DpdkPort {
     [[nodiscard]] const char* receive_ring_source() const noexcept { return receive_ring_source_; }
     /// Of Ethernet flow control, which would let a full ring stop the other side: "off", "on" (it cannot be switched off), or "none".
     [[nodiscard]] const char* flow_control() const noexcept { return flow_control_; }
+    /// Whether the device stamps frames when they arrive: "none", or "unused": it could, and the engine takes its own stamps all the same.
+    [[nodiscard]] const char* hardware_stamps() const noexcept { return hardware_stamps_; }
     [[nodiscard]] unsigned transmit_ring_frames() const noexcept { return transmit_ring_frames_; }
     [[nodiscard]] tally::PortCounters counters() const;
     [[nodiscard]] std::uint64_t dropped_answers() const noexcept { return dropped_answers_.load(std::memory_order_relaxed); }
@@ -129,6 +131,7 @@ class DpdkPort {
     unsigned receive_ring_frames_ = 0;
     const char* receive_ring_source_ = "driver";
     const char* flow_control_ = "none";
+    const char* hardware_stamps_ = "none";
     std::string kernel_interface_;               // behind the device, if there is one
     std::vector<std::uint64_t> pause_counters_;  // ids of extended statistics
     bool link_was_up_ = true;                    // at the last keep_watch()

@@ -62,8 +62,7 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{req
     plan::check_plan(request_.plan);
     for (const auto side : both_sides) tags_[index(side)] = frame::VlanTags{request_.ports[index(side)].vlans};
     if (request_.mix) {
-        if (has_tags()) throw Fault{FaultCode::bad_request, "frames of several classes on links with VLAN tags", "mix", "Use frames of one size, or links without tags."};
-        frame::check_mix(request_.plan, *request_.mix);
+        for (const auto side : both_sides) frame::check_mix(request_.plan, untagged_mix(side));
     } else {
         check_frame_sizes();
     }

@@ -78,6 +78,10 @@ class Tester {
     [[nodiscard]] bool has_tags() const { return tags_[0].octets() + tags_[1].octets() != 0; }
     /// Frame size as the plan's frames would have it without the tags of the side that sends them.
     [[nodiscard]] std::size_t untagged_frame_size(plan::Side side) const { return request_.frame_size - tags(side).octets(); }
+    /// Of a request with a mix: the same of its classes.
+    [[nodiscard]] frame::MixedPlans untagged_mix(plan::Side side) const {
+        return {.mix = request_.mix.value().mix.without_tags(tags(side).octets()), .other_plan = request_.mix->other_plan};
+    }
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
     [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[index(side)]; }
     [[nodiscard]] std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }

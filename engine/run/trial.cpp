@@ -160,22 +160,27 @@ std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const T
     return senders;
 }
 
-/// Chosen here, before the start: a trial whose hosts have the port's MAC runs the loop without theirs, and one without VLAN tags without those.
+/// Chosen here, before the start: a trial without VLAN tags runs the loop without those.
+template <class Source, class MakeSource>
+void make_tagged_or_plain(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second,
+                          MakeSource make_source) {
+    if (tester.has_tags()) {
+        using Tagged = frame::TaggedSource<Source>;
+        trial.senders = make_senders<Tagged>(
+            tester, request, worker, time, ticks_per_second, trial,
+            [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) { return Tagged{make_source(side, identity, share), tester.tags(side)}; });
+    } else {
+        trial.senders = make_senders<Source>(tester, request, worker, time, ticks_per_second, trial, make_source);
+    }
+}
+
+/// Chosen here, before the start: a trial whose hosts have the port's MAC runs the loop without theirs.
 template <IpVersion V>
 void make_senders_of(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second) {
     using Plain = frame::TestFrameSource<V>;
     using WithMacs = frame::HostMacSource<Plain, V>;
     const auto& open = tester.request();
-    const auto make = [&]<class Source>(auto make_source) {
-        if (tester.has_tags()) {
-            using Tagged = frame::TaggedSource<Source>;
-            trial.senders = make_senders<Tagged>(
-                tester, request, worker, time, ticks_per_second, trial,
-                [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) { return Tagged{make_source(side, identity, share), tester.tags(side)}; });
-        } else {
-            trial.senders = make_senders<Source>(tester, request, worker, time, ticks_per_second, trial, make_source);
-        }
-    };
+    const auto make = [&]<class Source>(auto make_source) { make_tagged_or_plain<Source>(trial, tester, request, worker, time, ticks_per_second, make_source); };
     const auto plain = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
         const auto& responder = tester.responder(side);
         const auto frame_template = frame::make_template(open.plan, tester.untagged_frame_size(side), identity, responder.own_mac(), responder.dut_mac().value());
@@ -198,16 +203,17 @@ void make_mix_senders(WorkerTrial& trial, Tester& tester, const TrialRequest& re
         for (std::size_t p = 0; p < tester.plans(); ++p) dut_macs.push_back(tester.responder(side, p).dut_mac().value());
         const auto& open = tester.request();
         const auto host_macs = open.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{open.seed, side}} : std::nullopt;
-        return frame::MixSource{
-            frame::make_mix_parts(open.plan, *open.mix, open.seed, identity, share, {.source_mac = tester.responder(side).own_mac(), .dut_macs = dut_macs, .hosts = host_macs})};
+        return frame::MixSource{frame::make_mix_parts(open.plan, tester.untagged_mix(side), open.seed, identity, share,
+                                                      {.source_mac = tester.responder(side).own_mac(), .dut_macs = dut_macs, .hosts = host_macs})};
     };
-    trial.senders = make_senders<frame::MixSource>(tester, request, worker, time, ticks_per_second, trial, make_source);
+    make_tagged_or_plain<frame::MixSource>(trial, tester, request, worker, time, ticks_per_second, make_source);
 }
 
 /// What arrives of a mix in one direction.
 std::unique_ptr<frame::MixCheck> make_mix_check(const Tester& tester, Direction direction) {
     std::vector<frame::FrameCheck> of_class;
-    for (const auto& c : tester.mix()->classes()) of_class.push_back(tester.frame_check(direction, c.frame_size - frame::fcs_octets, c.plan));
+    const std::size_t around = tester.tags(plan::sending_side(direction)).octets() + frame::fcs_octets;
+    for (const auto& c : tester.mix()->classes()) of_class.push_back(tester.frame_check(direction, c.frame_size - around, c.plan));
     return std::make_unique<frame::MixCheck>(*tester.mix(), std::move(of_class));
 }
 

@@ -94,15 +94,20 @@ void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
     // but 64 questions in each turn must fit into the ring until then. The rest: ten times rarer.
     constexpr int turns_between_answers = 32;
     constexpr int answers_between_looks = 16;
-    constexpr auto kinds = std::is_same_v<Senders, std::vector<MixSender>> ? FrameKinds::mixed : FrameKinds::alike;
+    constexpr bool is_mixed = std::is_same_v<Senders, std::vector<MixSender>> || std::is_same_v<Senders, std::vector<TaggedMixSender>>;
+    constexpr auto kinds = is_mixed ? FrameKinds::mixed : FrameKinds::alike;
     pace::TickClock clock;
     Ticks finish = trial.finish;
     bool is_shortened = false;
     do {
         for (int i = 0; i < answers_between_looks; ++i) {
             for (int j = 0; j < turns_between_answers; ++j) {
-                const Ticks now = clock.now();
-                for (auto& sender : senders) sender.turn(now);
+                // What another sender takes for its burst must not be in this one's stamps.
+                Ticks now = clock.now();
+                for (std::size_t s = 0; s < senders.size(); ++s) {
+                    if (s != 0) now = clock.now();
+                    senders[s].turn(now);
+                }
                 for (auto& receiver : receivers_) receiver.template turn<kinds>(now, clock);
             }
             for (auto& outlet : outlets_) (void)outlet->port->flush_answers();

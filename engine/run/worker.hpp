@@ -36,6 +36,7 @@ using TaggedSender = Sender<port::DpdkPort, frame::TaggedSource<frame::TestFrame
 template <plan::IpVersion V>
 using TaggedHostMacSender = Sender<port::DpdkPort, frame::TaggedSource<frame::HostMacSource<frame::TestFrameSource<V>, V>>>;
 using MixSender = Sender<port::DpdkPort, frame::MixSource>;
+using TaggedMixSender = Sender<port::DpdkPort, frame::TaggedSource<frame::MixSource>>;
 using LearningSender = Sender<port::DpdkPort, frame::TaggedSource<frame::LearningSource>>;
 using PortReceiver = Receiver<port::DpdkPort, neighbor::Responder>;
 
@@ -45,7 +46,8 @@ struct WorkerTrial {
     /// All senders of a worker send one kind of frame, so that the loop is compiled for it.
     std::variant<std::vector<PortSender<plan::IpVersion::v4>>, std::vector<PortSender<plan::IpVersion::v6>>, std::vector<HostMacSender<plan::IpVersion::v4>>,
                  std::vector<HostMacSender<plan::IpVersion::v6>>, std::vector<TaggedSender<plan::IpVersion::v4>>, std::vector<TaggedSender<plan::IpVersion::v6>>,
-                 std::vector<TaggedHostMacSender<plan::IpVersion::v4>>, std::vector<TaggedHostMacSender<plan::IpVersion::v6>>, std::vector<MixSender>, std::vector<LearningSender>>
+                 std::vector<TaggedHostMacSender<plan::IpVersion::v4>>, std::vector<TaggedHostMacSender<plan::IpVersion::v6>>, std::vector<MixSender>, std::vector<TaggedMixSender>,
+                 std::vector<LearningSender>>
         senders;
     std::vector<plan::Direction> sender_directions;  // of the senders, in their order
     std::vector<frame::StreamShare> sender_shares;   // the same, of test frames only

@@ -185,7 +185,8 @@ std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
                                             .receive_ring_frames = port.receive_ring_frames(),
                                             .receive_ring_source = port.receive_ring_source(),
                                             .transmit_ring_frames = port.transmit_ring_frames(),
-                                            .flow_control = port.flow_control()};
+                                            .flow_control = port.flow_control(),
+                                            .hardware_stamps = port.hardware_stamps()};
                                 }),
                                 tester_->ticks_per_second(), tester_->session());
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 namespace evenhand::tally {
@@ -95,6 +96,17 @@ void judge_port(const TrialResult& result, plan::Side side, std::vector<Reason>&
     if (!port.before.is_read || !port.after.is_read) note(reasons, "counters", "{}: the port's counters could not be read, so its own losses are not known", name_of(side));
 }
 
+/// Of a mix: which kinds of frames lost some, and how many; empty if all frames are alike.
+std::string lost_of_classes(const DirectionResult& d) {
+    std::string text;
+    for (const auto& c : d.classes) {
+        if (c.received_frames >= c.offered_frames) continue;
+        text += fmt::format("{}{} of {} IPv{} frames of {} octets", text.empty() ? ": " : ", ", c.offered_frames - c.received_frames, c.offered_frames, static_cast<int>(c.version),
+                            c.frame_size);
+    }
+    return text;
+}
+
 /// Something else than forwarding is going on: a loop, a mirrored port, a capture that is played back.
 void judge_duplicates(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (static_cast<double>(d.duplicated_frames) <= result.limits.duplicate_tolerance * static_cast<double>(d.offered_frames)) return;
@@ -163,7 +175,7 @@ void judge(TrialResult& result) {
     result.verdict = Verdict::fail;
     for (const auto& d : result.directions) {
         if (d.lost_frames() == 0) continue;
-        note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %)", name_of(d.direction), d.lost_frames(), d.offered_frames, 100 * d.loss_ratio());
+        note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %){}", name_of(d.direction), d.lost_frames(), d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(d));
         const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
         const std::uint64_t damaged = port.after.receive_errors - port.before.receive_errors;
         if (damaged != 0)

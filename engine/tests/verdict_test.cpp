@@ -224,6 +224,16 @@ TEST_CASE("judging twice gives the same verdict and no reason twice") {
     CHECK(codes_of(r) == Codes{"loss"});
 }
 
+TEST_CASE("a loss of a mix names the kinds of frames that lost, and no other") {
+    auto r = clean();
+    lose(forward(r), 5);
+    forward(r).classes = {{.version = plan::IpVersion::v4, .frame_size = 64, .offered_frames = 900'000, .received_frames = 900'000},
+                          {.version = plan::IpVersion::v6, .frame_size = 1518, .offered_frames = 100'000, .received_frames = 99'995}};
+    tally::judge(r);
+    REQUIRE(codes_of(r) == Codes{"loss"});
+    CHECK(r.reasons.front().text.ends_with("%): 5 of 100000 IPv6 frames of 1518 octets"));
+}
+
 TEST_CASE("the loss ratio is over all directions, and a surplus makes it no smaller") {
     auto r = clean();
     lose(forward(r), 500);

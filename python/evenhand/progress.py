@@ -68,7 +68,7 @@ class ProgressDisplay:
     def _on_search_event(self, event: SearchEvent) -> None:
         if isinstance(event, TrialStarted):
             if not self._has_told_loads:
-                self.say("Loads are per direction; after each trial: where the throughput lies, and the time left.", style="dim")
+                self.say("Loads are per direction; after each trial: where the result lies, and the time left.", style="dim")
                 self._has_told_loads = True
             attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
             last = event.number + event.remaining_trials - 1
@@ -88,7 +88,7 @@ class ProgressDisplay:
     def _show_finished(self, event: TrialFinished) -> None:
         upper = "?" if event.upper_fps is None else format_rate(event.upper_fps)
         left = f", {format_duration(max(1, round(event.remaining_s + self.later_s)))} left" if event.remaining_trials else ""
-        between = f"; throughput {format_rate(event.lower_fps)} .. {upper}" if event.trial.result.is_valid else ""
+        between = f"; {event.quantity} {format_rate(event.lower_fps)} .. {upper}" if event.trial.result.is_valid else ""
         self._print_trial(f"trial {event.trial.number}", event.trial.result, f"{between}{left}")
 
     def _print_trial(self, what: str, result: TrialResult, tail: str) -> None:

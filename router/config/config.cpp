@@ -160,6 +160,17 @@ DefectOptions read_defects(ObjectReader r) {
     return defects;
 }
 
+StallConfig read_stall(ObjectReader r) {
+    constexpr double longest_ms = 10e3;
+    StallConfig stall;
+    stall.every_ms = r.number("every_ms", 0, longest_ms, true);
+    stall.for_ms = r.number("for_ms", 0, longest_ms, true);
+    if (stall.for_ms >= stall.every_ms) r.refuse("for_ms", fmt::format("a stall of {} ms every {} ms", stall.for_ms, stall.every_ms), "Make it shorter, or rarer.");
+    stall.queue_frames = r.whole("queue_frames", 0, 16384);
+    r.finish();
+    return stall;
+}
+
 void read_host(ObjectReader r, port::HostOptions& host) {
     if (r.has("memory_mb")) host.memory_mb = static_cast<unsigned>(r.whole("memory_mb", 64, 1U << 20U));
     if (r.has("hugepages")) host.hugepages = r.boolean("hugepages");
@@ -204,6 +215,12 @@ RouterConfig read_config(std::string_view text) {
     if (r.has("defects")) config.defects = read_defects(r.object("defects"));
     constexpr double longest_us = 10e6;
     if (r.has("extra_delay_us")) config.extra_delay_us = r.number("extra_delay_us", 0, longest_us);
+    if (r.has("longer_delay")) {
+        auto longer = r.object("longer_delay");
+        config.longer_delay = {.every = longer.whole("every", 1, std::numeric_limits<std::uint32_t>::max()), .us = longer.number("us", 0, longest_us)};
+        longer.finish();
+    }
+    if (r.has("stall")) config.stall = read_stall(r.object("stall"));
     if (r.has("late_after_us")) config.late_after_us = r.number("late_after_us", 0, longest_us, true);
     if (r.has("largest_frame_size")) config.largest_frame_size = r.whole("largest_frame_size", frame::largest_usual_frame_size, frame::largest_frame_size);
     if (r.has("host")) read_host(r.object("host"), config.host);
@@ -233,7 +250,8 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
         return Json{{"received_frames", c.received_frames},   {"transmitted_frames", c.transmitted_frames}, {"transmit_dropped_frames", c.transmit_dropped_frames},
                     {"local_frames", c.local_frames},         {"other_mac_frames", c.other_mac_frames},     {"ignored_frames", c.ignored_frames},
                     {"malformed_frames", c.malformed_frames}, {"martian_frames", c.martian_frames},         {"expired_frames", c.expired_frames},
-                    {"no_route_frames", c.no_route_frames},   {"unresolved_frames", c.unresolved_frames},   {"element_dropped_frames", c.element_dropped_frames}};
+                    {"no_route_frames", c.no_route_frames},   {"unresolved_frames", c.unresolved_frames},   {"element_dropped_frames", c.element_dropped_frames},
+                    {"stalled_frames", c.stalled_frames}};
     };
     Json elements = Json::array();
     for (const auto& e : counters.elements) {

@@ -45,6 +45,19 @@ struct ModelConfig {
     ElementOptions elements;
 };
 
+/// A delay of two points: some frames take longer.
+struct LongerDelayConfig {
+    std::uint64_t every = 0;  // 0: none does
+    double us = 0;
+};
+
+/// Times in which nothing leaves.
+struct StallConfig {
+    double every_ms = 0;  // 0: never
+    double for_ms = 0;
+    std::size_t queue_frames = 0;  // of each side that wait for the end
+};
+
 /// See contract/router-config.schema.json.
 struct RouterConfig {
     std::array<PortConfig, 2> ports;  // left, right
@@ -55,6 +68,8 @@ struct RouterConfig {
     std::vector<StaticNeighborConfig> static_neighbors;
     DefectOptions defects;
     double extra_delay_us = 0;
+    LongerDelayConfig longer_delay;
+    StallConfig stall;
     double late_after_us = 100;
     std::size_t largest_frame_size = frame::largest_usual_frame_size;  // octets with FCS that its ports take
     unsigned cpu = 0;

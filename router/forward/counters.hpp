@@ -20,6 +20,7 @@ struct InterfaceCounters {
     std::uint64_t no_route_frames = 0;    // no route
     std::uint64_t unresolved_frames = 0;  // too many frames waited for their next hop
     std::uint64_t element_dropped_frames = 0;
+    std::uint64_t stalled_frames = 0;  // too many waited for the end of a stall
 };
 
 /// How well the router kept the time of its own model.

@@ -33,6 +33,11 @@ struct ElementModel {
 
 struct ForwardOptions {
     Ticks extra_delay = 0;               // of each forwarded frame, besides its element's
+    Ticks longer_delay = 0;              // of each longer_every-th admitted frame, besides
+    std::uint64_t longer_every = 0;      // 0: of none
+    Ticks stall_every = 0;               // 0: never; at the end of each such span nothing leaves for stall_for
+    Ticks stall_for = 0;                 // less than stall_every
+    std::size_t stall_queue_frames = 0;  // of each side that wait for the end of a stall; more are lost
     Ticks late_after = 0;                // a frame that leaves later than this after its time is late
     std::size_t waiting_frames = 65536;  // that can wait for their departure
     Ticks horizon = 0;                   // no frame waits longer
@@ -206,8 +211,28 @@ class Forwarder {
             departure = *served;
         }
         write_macs(Port::octets(frame), mac, interfaces_[out].mac);
+        if (options_.stall_every != 0 && !outlast_stall(in, arrival, departure)) {
+            drop(frame, in, counters_.interfaces[in].stalled_frames);
+            return;
+        }
         departure += options_.extra_delay;
+        if (options_.longer_every != 0 && ++admitted_ % options_.longer_every == 0) departure += options_.longer_delay;
         if (!calendar_.add({.frame = frame, .out = static_cast<std::uint8_t>(out)}, departure)) drop(frame, in, counters_.model.overflow_frames);
+    }
+
+    /// What comes in a stall leaves when it ends, or is lost if too many wait already.
+    [[nodiscard]] bool outlast_stall(unsigned in, Ticks arrival, Ticks& departure) noexcept {
+        const Ticks number = arrival / options_.stall_every;
+        const Ticks end = (number + 1) * options_.stall_every;
+        if (end - arrival > options_.stall_for) return true;
+        if (stall_number_[in] != number) {
+            stall_number_[in] = number;
+            stalled_[in] = 0;
+        }
+        if (stalled_[in] == options_.stall_queue_frames) return false;
+        ++stalled_[in];
+        departure = std::max(departure, end);
+        return true;
     }
 
     /// To the router itself. What was waiting for the neighbour that spoke goes on.
@@ -291,6 +316,9 @@ class Forwarder {
     std::array<double, 2> spacing_{unknown, unknown};  // ticks from frame to frame
     Ticks now_ = 0;
     Ticks next_timers_ = 0;
+    std::uint64_t admitted_ = 0;
+    std::array<Ticks, 2> stall_number_{};  // by side: the stall that stalled_ is of
+    std::array<std::size_t, 2> stalled_{};
     std::array<std::array<Frame*, most_arrivals>, 2> arrivals_{};
 };
 

@@ -23,10 +23,10 @@ constexpr std::size_t least_waiting = 16384;
 
 /// Frames that can wait for their departure: full queues, and what is under way through the extra delay.
 std::size_t waiting_frames(const RouterConfig& config) {
-    if (!config.model) return least_waiting;
+    if (!config.model) return least_waiting + 2 * config.stall.queue_frames;
     const auto& elements = config.model->elements;
     const double delayed = static_cast<double>(elements.count) * elements.rate_fps * config.extra_delay_us * 1e-6;
-    return std::max(least_waiting, elements.count * (elements.queue_frames + 2) + static_cast<std::size_t>(delayed) + largest_ring);
+    return std::max(least_waiting, elements.count * (elements.queue_frames + 2) + static_cast<std::size_t>(delayed) + largest_ring) + 2 * config.stall.queue_frames;
 }
 
 /// Megabytes for frame buffers and tables.
@@ -54,7 +54,13 @@ Router::Router(const RouterConfig& config) : context_{.ticks_per_second = pace::
     options.extra_delay = to_ticks(config.extra_delay_us, context_.ticks_per_second);
     options.late_after = to_ticks(config.late_after_us, context_.ticks_per_second);
     options.waiting_frames = waiting;
-    options.horizon = options.extra_delay;
+    options.longer_every = config.longer_delay.every;
+    options.longer_delay = to_ticks(config.longer_delay.us, context_.ticks_per_second);
+    constexpr double us_per_ms = 1e3;
+    options.stall_every = to_ticks(config.stall.every_ms * us_per_ms, context_.ticks_per_second);
+    options.stall_for = to_ticks(config.stall.for_ms * us_per_ms, context_.ticks_per_second);
+    options.stall_queue_frames = config.stall.queue_frames;
+    options.horizon = options.extra_delay + options.longer_delay + options.stall_for;
     std::optional<ElementModel> model;
     if (config.model) {
         model.emplace(Spread{config.model->spread}, Elements{config.model->elements, options.ticks_per_second}, config.neighbor_cost);

@@ -27,7 +27,7 @@ Json good() {
                    "key": "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa"},
       "neighbors": {"limit": 1000, "free_entries": 500, "growth": 0.2, "static": [{"address": "10.0.0.2", "mac": "02:00:00:00:00:01"}]},
       "defects": {"seed": 3, "loss": {"ratio": 0.01}, "reordering": {"at": [7, 9]}},
-      "extra_delay_us": 25
+      "extra_delay_us": 25, "longer_delay": {"every": 100, "us": 500}, "stall": {"every_ms": 1000, "for_ms": 20, "queue_frames": 64}
     })");
 }
 
@@ -66,6 +66,11 @@ TEST_CASE("a configuration is read as it is written") {
     CHECK(config.defects.ratios[0] == 0.01);
     CHECK(config.defects.at[2] == std::vector<std::uint64_t>{7, 9});
     CHECK(config.extra_delay_us == 25);
+    CHECK(config.longer_delay.every == 100);
+    CHECK(config.longer_delay.us == 500);
+    CHECK(config.stall.every_ms == 1000);
+    CHECK(config.stall.for_ms == 20);
+    CHECK(config.stall.queue_frames == 64);
 }
 
 TEST_CASE("what is wrong in a configuration is named") {
@@ -89,6 +94,10 @@ TEST_CASE("what is wrong in a configuration is named") {
     CHECK(place(with("/elements/table", {0, 1, 2})) == "elements.table");
     CHECK(place(with("/elements/table", {0, 36})) == "elements.table");
     CHECK(place(with("/defects/loss/ratio", 1.5)) == "defects.loss.ratio");
+    CHECK(place(with("/longer_delay/every", 0)) == "longer_delay.every");
+    CHECK(place(with("/longer_delay/ms", 1)) == "longer_delay.ms");
+    CHECK(place(with("/stall/for_ms", 1000)) == "stall.for_ms");
+    CHECK(place(with("/stall/every_ms", 0)) == "stall.every_ms");
     CHECK(place(with("/defects/losses", Json::object())) == "defects.losses");
     CHECK(place(with("/neighbors/static/0/mac", "x")) == "neighbors.static[0].mac");
     CHECK_THROWS_AS((void)read_config("{"), Fault);

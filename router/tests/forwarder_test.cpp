@@ -37,7 +37,9 @@ constexpr plan::MacAddress right_dut{2, 0, 0, 0, 0xd0, 2};
 class Bench {
    public:
     explicit Bench(std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks extra_delay = 0, Ticks start = 100 * second)
-        : now{start}, forwarder_{make(std::move(model), std::move(defects), extra_delay)} {
+        : Bench{{.extra_delay = extra_delay}, std::move(model), std::move(defects), start} {}
+    explicit Bench(const ForwardOptions& delays, std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks start = 100 * second)
+        : now{start}, forwarder_{make(std::move(model), std::move(defects), delays)} {
         outside_[0].connect(inside_[0]);
         inside_[0].connect(outside_[0]);
         outside_[1].connect(inside_[1]);
@@ -90,8 +92,11 @@ class Bench {
     Ticks now;
 
    private:
-    std::unique_ptr<Forwarder<MemoryPort>> make(std::optional<ElementModel> model, DefectOptions defects, Ticks extra_delay) {
-        ForwardOptions options{.extra_delay = extra_delay, .late_after = 100 * us, .waiting_frames = 8192, .horizon = extra_delay, .ticks_per_second = second};
+    std::unique_ptr<Forwarder<MemoryPort>> make(std::optional<ElementModel> model, DefectOptions defects, ForwardOptions options) {
+        options.late_after = 100 * us;
+        options.waiting_frames = 8192;
+        options.horizon = options.extra_delay + options.longer_delay + options.stall_for;
+        options.ticks_per_second = second;
         if (model) options.horizon += model->elements.longest_stay();
         return std::make_unique<Forwarder<MemoryPort>>(std::array{&inside_[0], &inside_[1]}, std::span<const Interface, 2>{interfaces_}, routes_, neighbors_, local_,
                                                        std::move(model), Defects{std::move(defects)}, options, now);
@@ -347,6 +352,41 @@ TEST_CASE("the extra delay is kept to the turn") {
     CHECK(bench.take_test_frames(1).size() == 1);
 }
 
+TEST_CASE("every n-th frame takes longer by as much as was said, and no other") {
+    Bench bench{{.extra_delay = 250 * us, .longer_delay = 500 * us, .longer_every = 3}};
+    bench.introduce();
+    for (const auto& f : test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 9)) bench.send(0, f);
+    bench.turn();
+    bench.run(249 * us);
+    CHECK(bench.take_test_frames(1).empty());
+    bench.run(3 * us);
+    CHECK(bench.take_test_frames(1).size() == 6);
+    bench.run(497 * us);
+    CHECK(bench.take_test_frames(1).empty());
+    bench.run(3 * us);
+    const auto longer = bench.take_test_frames(1);
+    REQUIRE(longer.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(number_of(longer[i]) == 3 * i + 2);
+}
+
+TEST_CASE("in a stall nothing leaves, so many frames as were said wait for its end, and the others are lost") {
+    Bench bench{{.stall_every = second / 10, .stall_for = 20'000 * us, .stall_queue_frames = 5}};
+    bench.introduce();
+    const auto frames = test_frames<IpVersion::v6>(tests::gateway_v6(1), plan::Direction::forward, 200);
+    std::vector<Ticks> came;  // since the router began, when a frame came out
+    const Ticks began = bench.now;
+    for (std::size_t i = 0; i < 205; ++i) {  // one each millisecond
+        if (i < frames.size()) bench.send(0, frames[i]);
+        for (int j = 0; j < 10; ++j) {
+            bench.run(100 * us);
+            for (std::size_t n = bench.take_test_frames(1).size(); n != 0; --n) came.push_back(bench.now - began);
+        }
+    }
+    CHECK(bench.counters().interfaces[0].stalled_frames == 2 * 15);
+    CHECK(came.size() == 200 - 2 * 15);
+    for (const Ticks at : came) CHECK((at % (second / 10) <= 80'100 * us || at % (second / 10) >= 99'900 * us));
+}
+
 TEST_CASE("one loss, one duplicate, one swap and one corrupted octet among many are just that") {
     constexpr std::size_t count = 4000;
     Bench bench{std::nullopt, {.seed = 1, .ratios = {}, .at = {{{1000}, {2000}, {3000}, {3500}}}}};
@@ -426,7 +466,7 @@ TEST_CASE("nothing that comes breaks the router, and each frame is accounted for
     for (const auto& c : bench.counters().interfaces) {
         received += c.received_frames;
         accounted += c.local_frames + c.other_mac_frames + c.ignored_frames + c.malformed_frames + c.martian_frames + c.expired_frames + c.no_route_frames + c.unresolved_frames +
-                     c.element_dropped_frames;
+                     c.element_dropped_frames + c.stalled_frames;
     }
     CHECK(received == sent);
     CHECK(accounted == received);

@@ -26,6 +26,8 @@ def test_a_search_for_each_size_is_shown_and_stored(evenhand: Run, engine_playin
     assert "no interval up to" in ended.out
     assert "Deviation from R2544-17: bursts of 16, 1,024 frames instead of 16, 64, 256, 1,024" in ended.out
     assert "bursts of 16 frames:" in ended.err
+    assert "; mean load " in ended.err
+    assert "throughput" not in ended.err
     stored = read_run(run).searches
     assert [(search.kind, search.outcome) for search in stored] == [("burst", "found"), ("burst", "below_minimum")]
     assert stored[0].result is not None

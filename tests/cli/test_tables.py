@@ -68,7 +68,11 @@ def test_repetitions_are_stored_and_summed_up(evenhand: Run, engine_playing: Pla
     assert statistics["count"] == 10
     assert statistics["median"] == statistics["minimum"] == row["repetitions"][0]["throughput_fps_per_direction"]
     assert statistics["median_interval"]["level"] == pytest.approx(0.978515625)
+    assert "SEED-72" not in {deviation["requirement"] for deviation in ended.json["deviations"]}
     text = evenhand("throughput", testbed, *QUICK, "--repetitions", "2", "--no-run").out
+    assert "Deviation from SEED-72: 2 searches instead of 10" in text
+    once = evenhand("throughput", testbed, *QUICK, "--no-run")
+    assert "Deviation from SEED-72: 1 search instead of 10: how much the result varies is not known" in once.out
     assert "(50 %)" in text
     assert "2 found" in text
 

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evenhand.errors import RequestError
 from evenhand.plan import make_plan
-from evenhand.procedure import DelayGoal, DelayResult, DelayTest, Profile
-from evenhand.procedure.delay import _Repeat
+from evenhand.procedure import DelayGoal, DelayResult, DelayTest, OwnLoop, Profile, Setup
+from evenhand.procedure.delay import STAMPS, _Repeat
+from evenhand.procedure.own_loop import why_unknown
 from evenhand.procedure.record import nowhere
 from evenhand.report import delay_lines, delay_table
-from evenhand.trial import SimulatedMeasurer
+from evenhand.testbed import make_testbed
+from evenhand.trial import Load, SimulatedMeasurer
 from tests.report.test_throughput import shown
 
 RATE_FPS = 100_000.0
@@ -24,16 +27,24 @@ def goal_of(test: DelayTest = DelayTest.LATENCY, **changes: Any) -> DelayGoal:
     return DelayGoal(**{"test": test, "rate_fps": RATE_FPS, "throughput_fps": RATE_FPS, **changes})
 
 
-def repeat(goal: DelayGoal, **device: Any) -> DelayResult:
+def repeat(goal: DelayGoal, *, own_loop: OwnLoop | None = None, **device: Any) -> DelayResult:
     measurer = SimulatedMeasurer(**{"limit_fps": 1e6, "delays": goal.wish, **device})
     repetitions = _Repeat(measurer=measurer, goal=goal, on_event=lambda event: None, record=nowhere(), overhead_s=0.0).run()
     profile = Profile(plan=make_plan("gateway-v4").single_pair(), frame_size=64, seed=1, directions=("forward", "reverse"))
-    return DelayResult(profile=profile, goal=goal, repetitions=repetitions)
+    return DelayResult(profile=profile, goal=goal, repetitions=repetitions, own_loop=own_loop or OwnLoop())
+
+
+def own_loop_of(goal: DelayGoal) -> OwnLoop:
+    """Of a tester whose delays rise from 10 us to 20 us; see `make_delays_document`."""
+    wish = replace(goal.wish, from_s=0.0, tagged_frames=0)
+    measurer = SimulatedMeasurer(limit_fps=1e6, delays=wish)
+    return OwnLoop(trial=measurer.offer(Load(rate_fps=RATE_FPS, duration_s=5)), unknown=None)
 
 
 def test_latency_is_as_rfc_8219_has_it() -> None:
     """R8219-07, R8219-09, R8219-10: 120 s, 500 tagged frames after 60 s, the median and the 99.9th percentile of them, twenty times."""
-    found = repeat(goal_of())
+    goal = goal_of()
+    found = repeat(goal, own_loop=own_loop_of(goal))
     assert (found.goal.length_s, found.goal.start_s, found.goal.tags, len(found.valid)) == (120, 60, 500, 20)
     # Frames tagged: 0, 1/500, 2/500 ... 499/500 of the way from 10 us to 20 us.
     typical = found.statistics("forward", "typical")
@@ -42,7 +53,7 @@ def test_latency_is_as_rfc_8219_has_it() -> None:
     worst = found.statistics("reverse", "worst_case")
     assert worst is not None
     assert worst.median == pytest.approx(10_000 + 10_000 * 499 / 500, rel=1e-5)
-    assert found.deviations == []
+    assert [(deviation.requirement, deviation.text) for deviation in found.deviations] == [("R8219-07", STAMPS)]
     assert found.outcome == "measured"
 
 
@@ -67,6 +78,51 @@ def test_delay_variation_is_over_every_frame() -> None:
     assert "IPDV median" in shown(delay_table(found))
 
 
+def test_what_the_tester_adds_stands_beside_each_figure_and_is_not_subtracted() -> None:
+    """R8219-10: the same figure of the own loop, over all of its frames, in table, lines and document; the delays stay as they were."""
+    for goal in (goal_of(), goal_of(DelayTest.LATENCY_RFC2544), goal_of(DelayTest.PDV, has_variation=True)):
+        without, found = repeat(goal), repeat(goal, own_loop=own_loop_of(goal))
+        assert found.summary()["figures"] == without.summary()["figures"]
+        own = {figure: found.own_loop_figure("reverse", figure) for figure in found.figures}
+        expected = {"typical": 15_000, "latency": 15_000, "worst_case": 19_990, "pdv": 9_990}
+        assert {name: value for name, value in own.items() if name in expected} == pytest.approx(
+            {name: value for name, value in expected.items() if name in own}, rel=1e-3
+        )
+        assert all(value is not None for value in own.values())
+        assert "own loop" in shown(delay_table(found))
+        assert "not known" not in shown(delay_table(found))
+        assert "the tester's own loop at this load, forward: median 0.015000 ms, 99.9th percentile 0.019990 ms" in "\n".join(
+            delay_lines(found)
+        )
+        document = found.to_document()["own_loop"]
+        assert (document["unknown"], document["duration_s"]) == (None, 5)
+        assert document["directions"]["forward"]["median_ns"] == pytest.approx(15_000, rel=1e-3)
+
+
+def test_an_own_loop_that_is_not_known_says_why() -> None:
+    found = repeat(goal_of(repetitions=1), own_loop=OwnLoop(unknown="ports of net_af_xdp cannot be joined to each other"))
+    assert found.own_loop_figure("forward", "typical") is None
+    assert "not known" in shown(delay_table(found))
+    assert "is not known here: ports of net_af_xdp cannot be joined" in "\n".join(delay_lines(found))
+    assert found.to_document()["own_loop"] == {
+        "unknown": "ports of net_af_xdp cannot be joined to each other", "duration_s": None, "directions": {}
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "reason"),
+    [
+        ("net_memif0,role=client,id=0,socket=/tmp/l", "net_memif1,role=client,id=0,socket=/tmp/r", None),
+        ("0000:01:00.0", "0000:01:00.1", "ports of a PCI device cannot be joined to each other inside this machine"),
+        ("net_memif0,role=client,id=0,socket=/tmp/l", "net_null0", "ports of net_null cannot"),
+    ],
+)
+def test_only_ports_that_can_be_joined_have_an_own_loop(left: str, right: str, reason: str | None) -> None:
+    document = {"isolated_test_environment": True, "left": {"device": left}, "right": {"device": right}, "tester": {"cpus": [0]}}
+    found = why_unknown(Setup(name="t.toml", testbed=make_testbed(document, where="t.toml")))
+    assert found is None if reason is None else reason in (found or "")
+
+
 def test_without_being_asked_for_there_are_no_differences() -> None:
     assert list(repeat(goal_of(DelayTest.PDV, repetitions=1)).figures) == ["pdv"]
 
@@ -89,7 +145,8 @@ def test_lost_frames_are_infinitely_late() -> None:
 def test_all_that_is_less_than_the_rfc_asks_for_is_told() -> None:
     found = repeat(goal_of(duration_s=2, from_s=1, tagged_frames=20, repetitions=2, throughput_fps=None))
     texts = [deviation.text for deviation in found.deviations if deviation.requirement == "R8219-07"]
-    assert len(texts) == 5
+    assert len(texts) == 6
+    assert f"{STAMPS}; what the tester itself adds is not known here" in texts
     assert any("throughput for this frame size was not measured" in text for text in texts)
     above = goal_of(throughput_fps=RATE_FPS / 2)
     assert "above the throughput of 50,000 fps" in above.deviations[0].text

@@ -100,7 +100,7 @@ def test_ports_are_whole_at_80_columns(is_resolved: bool) -> None:
 def make_port(side: SideName, number: int, *, is_resolved: bool) -> PortFacts:
     opened = {
         "device": LONG.format(number), "driver": "net_memif", "mac": "02:00:00:00:00:01", "link_up": True, "line_rate_bps": 1e10,
-        "receive_ring_frames": 2048, "transmit_ring_frames": 2048,
+        "receive_ring_frames": 2048, "transmit_ring_frames": 2048, "hardware_stamps": "none",
     }  # fmt: skip
     resolved = {side: {"dut_mac": "02:00:00:00:d0:01", "static": False}} if is_resolved else {}
     interface = InterfaceFacts(mtu=9000, flow_hash={"udp4": "sdfn", "udp6": None})

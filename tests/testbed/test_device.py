@@ -80,6 +80,17 @@ def test_files_of_a_port_are_never_overwritten(tmp_path: Path) -> None:
     check_device(f"net_pcap0,rx_pcap={there},tx_pcap={tmp_path / 'new.pcap'}", NETWORK, where="left.device")
 
 
+@pytest.mark.parametrize("arguments", ["framesz=3000", "blocksz=16384,framesz=9216", "framesz=4608", "framesz=0"])
+def test_a_packet_ring_whose_blocks_hold_no_whole_frames_is_refused(arguments: str) -> None:
+    """DPDK would say no more than that the device does not open."""
+    with pytest.raises(RequestError, match=r"framesz=\d+ does not divide blocksz=\d+") as refused:
+        read_device(f"net_af_packet0,iface=d0,{arguments}", where="left.device")
+    assert refused.value.where == "left.device"
+    assert "the same value" in refused.value.next_step
+    for right in ("", ",blocksz=16384,framesz=16384", ",blocksz=8192", ",framesz=4096"):
+        read_device(f"net_af_packet0,iface=d0{right}")
+
+
 def test_a_testbed_tells_why_a_device_or_an_option_is_refused_and_what_to_write() -> None:
     document: dict[str, Any] = {
         "isolated_test_environment": True, "left": {"device": "net_ring0"}, "right": {"device": "net_ring1"}, "tester": TESTERS,

@@ -5,16 +5,31 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from wire_session import QUIET_FPS, engine, memif_cable, open_ports, run_trial, valid_trial
+from wire_session import (
+    FAST_WAITS,
+    MOST_ATTEMPTS,
+    PATIENT,
+    QUIET_FPS,
+    Document,
+    engine,
+    memif_cable,
+    open_ports,
+    run_trial,
+    valid_trial,
+)
 
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.reference import Defects, ReferenceDut, reference_router
+from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed, make_reference_setup
+from evenhand.reference import Defects, LongerDelay, ReferenceDut, ReferenceRouter, Stall, reference_router
+from evenhand.series import RunStore, read_run
+from evenhand.trial import Limits, Waits
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "contract" / "reply.schema.json").read_text())
 PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
@@ -80,6 +95,102 @@ def test_a_lost_frame_is_infinitely_late(plan: AddressPlan) -> None:
     assert delays["variation"]["pairs"] + delays["variation"]["unseen_pairs"] <= delays["offered_frames"] - 1 - 2 * len(at) + 2
     tagged = dict(delays["tagged"])
     assert all(tagged[k] is None for k in lost if k in tagged)
+
+
+TWO_CPUS = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
+
+
+def through(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> Document:
+    """One direction of a valid trial through the router."""
+    with engine() as session:
+        open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
+        session.request("resolve", timeout_s=10)
+        document = valid_trial(session, directions=["forward"], **arguments)
+    of_forward(document)
+    direction: Document = document["directions"]["forward"]
+    return direction
+
+
+@PLANS
+@TWO_CPUS
+def test_a_known_delay_is_found(plan: AddressPlan) -> None:
+    """R8219-09: not less than the router takes, and what tester and host add to the median is less than the delay itself.
+
+    Asked again where this host took the router's CPU away: its model then takes frames to have come before they did.
+    """
+    found = []
+    for _ in range(MOST_ATTEMPTS):
+        with reference_router(plan, ReferenceDut(extra_delay_us=10_000)) as router:
+            delays = through(router, plan, duration_s=1, delays={"from_s": 0.2, "tagged_frames": 500})["delays"]
+        tagged_ns = sorted(delay for _, delay in delays["tagged"] if delay is not None)
+        found.append(tagged_ns[len(tagged_ns) // 2])
+        if 10e6 <= found[-1] < 20e6:
+            return
+    raise AssertionError(found)
+
+
+@PLANS
+@TWO_CPUS
+def test_a_delay_of_two_points_gives_their_distance(plan: AddressPlan) -> None:
+    """R8219-12: one frame of fifty takes 50 ms longer, so PDV is that distance or more."""
+    with reference_router(plan, ReferenceDut(extra_delay_us=1000, longer_delay=LongerDelay(every=50, us=50_000))) as router:
+        direction = through(router, plan, duration_s=2, delays={"variation": True})
+    delays = direction["delays"]
+    assert 50e6 * 0.999 <= delays["pdv_ns"] < 75e6
+    assert delays["p50_ns"] < 40e6
+    # The longer ones are overtaken, and told as reordered, not as lost.
+    assert (delays["lost_frames"], direction["reordered_frames"] > 0) == (0, True)
+
+
+@PLANS
+@TWO_CPUS
+def test_a_stall_of_the_router_shows_in_the_worst_case(plan: AddressPlan) -> None:
+    """R8219-09: 20 ms of each second in which nothing leaves are 2 % of the frames, so the 99.9th percentile is that long."""
+    with reference_router(plan, ReferenceDut(stall=Stall(every_ms=1000, for_ms=20, queue_frames=1000))) as router:
+        delays = through(router, plan, duration_s=2.5, delays={"tagged_frames": 500})["delays"]
+    assert delays["lost_frames"] == 0
+    assert 18e6 < delays["p999_ns"] < 40e6
+    assert delays["p50_ns"] < 10e6
+
+
+@PLANS
+@TWO_CPUS
+def test_what_a_stalled_router_cannot_keep_is_lost_in_the_tenth_of_the_stall(plan: AddressPlan) -> None:
+    """R2544-26, R8219-16: 400 frames come in 20 ms, 100 wait; the others are missing in a tenth or two, and the worst case is infinite."""
+    with reference_router(plan, ReferenceDut(stall=Stall(every_ms=1000, for_ms=20, queue_frames=100))) as router:
+        direction = through(router, plan, duration_s=0.995, delays={"tagged_frames": 500})
+    stalled = round(0.02 * QUIET_FPS) - 100
+    assert sum(direction["lost_by_tenth"]) == direction["lost_frames"]
+    # Whatever this host adds, a stall's loss stands together.
+    assert max(direction["lost_by_tenth"]) >= stalled * 0.45
+    assert direction["lost_frames"] >= stalled * 0.9
+    assert direction["delays"]["p999_ns"] is None
+    assert direction["latency"]["max_ns"] > 15e6
+
+
+@PLANS
+@TWO_CPUS
+def test_the_tester_measures_its_own_loop_at_the_load_of_the_result(plan: AddressPlan, tmp_path: Path) -> None:
+    """R8219-10: without the DUT, before its ports are open, stored by itself, and no delay of the result is changed by it."""
+    run = tmp_path / "latency.evenhand"
+    goal = DelayGoal(
+        test=DelayTest.PDV, rate_fps=QUIET_FPS, duration_s=0.5, repetitions=1, has_variation=True, invalid_retries=MOST_ATTEMPTS,
+        patience=MOST_ATTEMPTS,
+    )  # fmt: skip
+    with reference_router(plan, ReferenceDut(extra_delay_us=5000)) as router, RunStore(run, command=["test"]) as store:
+        bed = OpenTestbed(setup=make_reference_setup(router), recorder=store)
+        found = bed.delay(
+            goal=goal, plan=plan, directions=("forward",), waits=Waits(**FAST_WAITS), limits=replace(Limits(), **PATIENT)
+        )  # fmt: skip
+    assert found.is_complete
+    own = found.own_loop.delays("forward")
+    assert own is not None
+    assert (own.offered_frames, own.lost_frames) == (QUIET_FPS // 2, 0)
+    assert own.min_ns is not None
+    assert own.min_ns < 5e6 < found.trials[-1].directions["forward"].latency.p99_ns
+    assert found.own_loop_figure("forward", "pdv") == own.pdv_ns
+    assert found.hardware_stamps == {"left": "none", "right": "none"}
+    assert [(search.kind, search.outcome) for search in read_run(run).searches] == [("own-loop", "measured"), ("pdv", "measured")]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captures import MAGIC, TAG_AT, without_time, without_vlans
+from captures import MAGIC, TAG_AT, tag_of, without_time, without_vlans
 from wire_session import NOBODY, QUIET_FPS, cpus, engine, measure, memif_cable, one_worker, run_trial, valid_trial
 
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, SideName, gateway_v4, gateway_v6, make_plan
+from evenhand.plan import AddressPlan, SideName, gateway_v4, gateway_v6, make_plan, mix_request, mix_versions, parse_imix
+from evenhand.procedure import choose_frames
 from evenhand.procedure.setup import make_reference_setup
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.testbed import needed_memory_mb
@@ -73,6 +74,57 @@ def test_the_wire_holds_the_tags_that_plan_frames_shows(plan: AddressPlan, tmp_p
     at = TAG_AT[plan.ip_version]
     sent = [frame for frame in without_vlans(capture, tags) if frame[at : at + 3] == MAGIC]
     assert [without_time(frame, plan.ip_version)[12:] for frame in sent] == [without_time(frame, plan.ip_version)[12:] for frame in plain]
+
+
+def test_a_mix_of_sizes_and_versions_has_the_tags_of_its_link(tmp_path: Path) -> None:
+    """R6985-01, R5180-14, R5180-09: each frame of the capture has both tags, the size of its letter with them, and is as it was shown."""
+    plan, size = mix_versions(gateway_v4(), gateway_v6(), (90, 10)), parse_imix("imix:AAAFG:A=92:F=1280:G=1518")
+    capture, tags, frames = tmp_path / "left.pcap", bytes.fromhex("88a800c881000064"), 500
+    with engine() as session:
+        devices = (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}")
+        open_tagged(session, plan, devices, ([200, 100], []), frame_size=92, **mix_request(plan, size))
+        run_trial(session, trial=9, directions=["forward"], duration_s=0.1, rate_fps=frames * 10)
+        session.request("close")
+        shown = session.request(
+            "frames", plan=plan.to_contract(), frame_size=92, seed=77, direction="forward", count=frames, trial=9, vlan=[200, 100],
+            destination_mac=NOBODY[0], **mix_request(plan, size),
+        )["frames"]  # fmt: skip
+    preview = [bytes.fromhex(frame["octets"]) for frame in shown]
+    assert [len(frame) + 4 for frame in preview] == [size.octets[k % 5] for k in range(frames)]
+    assert [frame[12:20] for frame in preview] == [tags] * frames
+    version_of = {b"\x08\x00": 4, b"\x86\xdd": 6}
+    sent = {}
+    for frame in without_vlans(capture, tags):
+        version = version_of.get(frame[12:14])
+        if version is not None and frame[TAG_AT[version] :].startswith(MAGIC):
+            sent[tag_of(frame, version).sequence] = without_time(frame, version)[12:]
+    assert sorted(sent) == list(range(frames))
+    for k, frame in enumerate(preview):
+        plain = frame[:12] + frame[20:]
+        assert sent[k] == without_time(plain, version_of[plain[12:14]])[12:], k
+    assert sum(frame[20:22] == b"\x86\xdd" for frame in preview) == frames // 10
+
+
+def test_a_tagged_cable_brings_every_frame_of_a_mix(tmp_path: Path) -> None:
+    """R6985-01, R5180-14: counted by size, as sent, and by version, in both directions."""
+    plan, size = mix_versions(gateway_v4(), gateway_v6(), (50, 50)), parse_imix("imix:AAAFG:A=92:F=1280:G=1518")
+    with engine() as session:
+        open_tagged(session, plan, memif_cable(tmp_path), ([200, 100], [200, 100]), frame_size=92, **mix_request(plan, size))
+        directions = valid_trial(session, duration_s=0.1)["directions"]
+    for direction in directions.values():
+        assert (direction["lost_frames"], direction["foreign_frames"], direction["wrong_length_frames"]) == (0, 0, 0)
+        offered = {(entry["ip_version"], entry["frame_size"]): entry["offered_frames"] for entry in direction["classes"]}
+        assert offered == {(v, s): QUIET_FPS // 10 * n // 10 for v in (4, 6) for s, n in ((92, 3), (1280, 1), (1518, 1))}
+        assert all(entry["lost_frames"] == 0 for entry in direction["classes"])
+
+
+def test_a_size_that_tags_leave_no_room_in_is_refused(tmp_path: Path) -> None:
+    plan, size = mix_versions(gateway_v4(), gateway_v6(), (50, 50)), parse_imix("imix:AG:A=84:G=1518")
+    with engine() as session, pytest.raises(RequestError, match="76 octets") as refused:
+        open_tagged(session, plan, memif_cable(tmp_path), ([200, 100], []), frame_size=84, **mix_request(plan, size))
+    assert refused.value.where.startswith("mix.classes[")
+    with pytest.raises(RequestError, match="has 92 to 9216 octets with FCS and its VLAN tags"):
+        choose_frames(plan, size, tag_octets=8)
 
 
 @pytest.mark.parametrize(

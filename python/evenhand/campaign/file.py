@@ -169,6 +169,7 @@ class Suite(_Table):
     from_: Text | None = None
     profile: Literal["rfc8219", "rfc2544"] | None = None
     tagged: Annotated[int, Field(ge=0)] | None = None
+    own_loop: bool | None = None
     max_burst: Text | None = None
     actual_rate: Text | None = None
     throughput: Text | None = None

@@ -167,11 +167,12 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: Sin
     found: Any
     match point.procedure:
         case "throughput":
-            found = _beside(bed.throughput(goal=goal, name=name, **conditions), single_pair, is_ours=bed.setup.router is not None)
+            search = replace(bed.throughput(goal=goal, name=name, **conditions), is_repetition=True)
+            found = _beside(search, single_pair, is_ours=bed.setup.router is not None)
         case "loss":
             found = bed.loss(goal=goal, name=name, **conditions)
         case "latency" | "pdv" | "ipdv":
-            found = bed.delay(goal=goal, name=name, **conditions)
+            found = bed.delay(goal=goal, has_own_loop=point.goal["own-loop"], name=name, **conditions)
         case "recovery":
             found = bed.recovery(goal=goal, name=name, **conditions)
         case "burst":

@@ -193,7 +193,7 @@ def _options(group: type) -> tuple[_Option, ...]:
         name = next(iter((*option.param_decls, option.default)))
         choices = kind if isinstance(kind, type) and issubclass(kind, StrEnum) else None
         default = str(field.default) if choices else field.default
-        found.append(_Option(name=name.removeprefix("--"), field=field.name, default=default, choices=choices))
+        found.append(_Option(name=name.removeprefix("--").split("/")[0], field=field.name, default=default, choices=choices))
     return tuple(found)
 
 

@@ -57,6 +57,13 @@ class LoadOptions:
         str | None, typer.Option("--from", metavar="TIME", help="Frames that are due before do not count. Default: as the RFC has it.")
     ] = None
     repetitions: Annotated[int, typer.Option("--repetitions", metavar="N", help="Trials that count.")] = REPETITIONS
+    own_loop: Annotated[
+        bool,
+        typer.Option(
+            "--own-loop/--no-own-loop",
+            help="Measure first what the tester itself adds at this load, with its two ports joined to each other (memif ports only).",
+        ),
+    ] = True
 
     def read(self, test: DelayTest, throughput_fps: float | None, **others: Any) -> DelayGoal:
         """RequestError names the option."""
@@ -124,7 +131,7 @@ def _measure(
     goal = load.read(test, throughput_fps, **retries.read(setup.testbed.limits), **others)
     given.check_rate(setup, goal.rate_fps, [size], where="--rate")
     with given.open(verb, setup, [note]) as (bed, store, _):
-        found = bed.delay(goal=goal, **given.of(setup, frame_size=size))
+        found = bed.delay(goal=goal, has_own_loop=load.own_loop, **given.of(setup, frame_size=size))
     show_found(verb, found, delay_table, delay_lines, store, is_json=conditions.json_output)
 
 

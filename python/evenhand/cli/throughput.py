@@ -25,6 +25,7 @@ from evenhand.cli.tables import show_found
 from evenhand.errors import RequestError
 from evenhand.plan import Traffic
 from evenhand.procedure import UP_TO_LINE_RATE, Conditions, SinglePair
+from evenhand.procedure.throughput import too_few
 from evenhand.report import search_lines, search_tables, table_lines, throughput_sizes_table
 from evenhand.search import ThroughputGoal
 from evenhand.testbed import TestbedLimits
@@ -137,5 +138,7 @@ def throughput(
         console.print()
     for line in search_lines(found.search, found.profile):
         console.print(line, markup=False)
+    for deviation in too_few(1):
+        console.print(f"Deviation from {deviation.requirement}: {deviation.text}", markup=False)
     if store is not None:
         console.print(f"Stored in {store.path}.", markup=False)

@@ -42,6 +42,8 @@ class PortFacts:
     transmit_queues: int
     receive_ring_frames: int
     transmit_ring_frames: int
+    hardware_stamps: str
+    """Whether it stamps frames when they arrive: `none`, or `unused`: it could, but all stamps are taken by software."""
     dut_mac: str | None
     """None if the DUT did not answer."""
     is_dut_mac_static: bool
@@ -84,6 +86,7 @@ def port_facts(
             receive_queues=sum(receiver["side"] == side for worker in workers for receiver in worker.get("receivers", ())),
             transmit_queues=sum(sender["side"] == side for worker in workers for sender in worker.get("senders", ())),
             receive_ring_frames=int(port["receive_ring_frames"]), transmit_ring_frames=int(port["transmit_ring_frames"]),
+            hardware_stamps=str(port["hardware_stamps"]),
             dut_mac=dut.get("dut_mac"), is_dut_mac_static=bool(dut.get("static", False)),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:

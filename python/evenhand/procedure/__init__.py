@@ -20,6 +20,7 @@ from evenhand.procedure.frame_size import (
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
 from evenhand.procedure.limits import limits_of, retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, measure_loss
+from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, SearchRecord
 from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
@@ -85,6 +86,7 @@ __all__ = [
     "OnEvent",
     "OpenTestbed",
     "OpenTester",
+    "OwnLoop",
     "ProcedureEvent",
     "Profile",
     "Recorder",
@@ -121,6 +123,7 @@ __all__ = [
     "measure_ceiling",
     "measure_delay",
     "measure_loss",
+    "measure_own_loop",
     "measure_recovery",
     "measure_throughput",
     "measure_trial",

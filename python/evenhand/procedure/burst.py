@@ -266,6 +266,7 @@ def search_interval(
     def on_progress(event: SearchEvent) -> None:
         if isinstance(event, TrialFinished):
             keep(event.trial)
+            event = replace(event, quantity="mean load")
         on_event(event)
 
     bursts = BurstMeasurer(measurer=measurer, frames=frames, rate_fps=goal.rate_fps)

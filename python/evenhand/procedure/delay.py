@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from evenhand.errors import RequestError
-from evenhand.plan import Direction
+from evenhand.plan import Direction, SideName
 from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.events import OnEvent, ignore
+from evenhand.procedure.own_loop import OwnLoop
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
-from evenhand.procedure.statistics import Statistics, percentile
+from evenhand.procedure.statistics import Statistics, finite, percentile
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Load, LoadMeasurer, TrialResult, Verdict
@@ -178,6 +179,16 @@ VARIATION_FIGURES: dict[str, Figure] = {
 }
 
 
+OWN_FIGURES: dict[str, Figure] = {
+    **dict.fromkeys(("typical", "latency"), lambda delays: delays.p50_ns),
+    "worst_case": lambda delays: delays.p999_ns,
+    "pdv": lambda delays: delays.pdv_ns,
+    **VARIATION_FIGURES,
+}
+"""The same figures of the tester's own loop, over every frame of its trial."""
+STAMPS = "stamp A is taken by software before the frame is built, not when it was fully sent"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayResult:
     """What the repetitions gave, and with what traffic."""
@@ -186,6 +197,10 @@ class DelayResult:
     goal: DelayGoal
     repetitions: tuple[tuple[TrialResult, ...], ...]
     """Each with its trials in order; the last one counts, if it is valid."""
+    own_loop: OwnLoop = field(default_factory=OwnLoop)
+    """What the tester itself adds at this load. It is part of every delay here: nothing is subtracted."""
+    hardware_stamps: Mapping[SideName, str] = field(default_factory=dict)
+    """What each port offers, as the engine tells: `none` or `unused`. No delay here is of them."""
 
     @property
     def trials(self) -> tuple[TrialResult, ...]:
@@ -220,10 +235,18 @@ class DelayResult:
         """Over all valid repetitions, of the frames whose delay counts."""
         return sum(_delays_of(trial.directions[direction]).lost_frames for trial in self.valid)
 
+    def own_loop_figure(self, direction: Direction, figure: str) -> float | None:
+        """The same figure of the tester's own loop at this load, in ns; None if that is not known."""
+        delays = self.own_loop.delays(direction)
+        value = None if delays is None else OWN_FIGURES[figure](delays)
+        return None if value is None or math.isnan(value) else value
+
     @property
     def deviations(self) -> list[Deviation]:
         """From the RFCs, each once."""
         found = [*self.goal.deviations, *plain_deviations(self.trials, self.profile)]
+        own = "" if self.own_loop.unknown is None else "; what the tester itself adds is not known here"
+        found.append(Deviation(requirement=_REQUIREMENT[self.goal.test], text=STAMPS + own))
         if not self.is_complete:
             text = f"{len(self.valid)} of {self.goal.repetitions} repetitions had a valid trial"
             found.append(Deviation(requirement=_REQUIREMENT[self.goal.test], text=text))
@@ -236,6 +259,7 @@ class DelayResult:
             **self.summary(),
             "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
             "tester": WorstTesterFigures.of(self.trials).to_document(),
+            "stamps": {"taken_by": "software", "hardware": dict(self.hardware_stamps)},
             "deviations": [deviation.to_document() for deviation in self.deviations],
             "trials": [
                 {
@@ -262,6 +286,7 @@ class DelayResult:
                 }
                 for direction in self.profile.directions
             },
+            "own_loop": self.own_loop.to_document(),
             "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
             "goal": self.goal.to_document(),
         }
@@ -293,9 +318,9 @@ class DelayResult:
         }
         return {
             "count": statistics.count,
-            **{key: _finite(value) for key, value in figures.items()},
-            "median_interval": {"low_ns": _finite(interval.low), "high_ns": _finite(interval.high), "level": interval.level},
-            "values": [_finite(value) for value in self.values(direction, name)],
+            **{key: finite(value) for key, value in figures.items()},
+            "median_interval": {"low_ns": finite(interval.low), "high_ns": finite(interval.high), "level": interval.level},
+            "values": [finite(value) for value in self.values(direction, name)],
         }
 
     @property
@@ -304,9 +329,18 @@ class DelayResult:
 
 
 def measure_delay(
-    tester: OpenTester, goal: DelayGoal, *, name: str | None = None, on_event: OnEvent = ignore, recorder: Recorder | None = None
+    tester: OpenTester,
+    goal: DelayGoal,
+    *,
+    own_loop: OwnLoop | None = None,
+    name: str | None = None,
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
 ) -> DelayResult:
     """All repetitions. A trial with loss counts; an INVALID one is repeated as in searches, and is never charged to the DUT.
+
+    Args:
+        own_loop: What `measure_own_loop` found at this load before the tester was opened.
 
     Raises:
         RequestError: The rate is above the line rate.
@@ -316,14 +350,12 @@ def measure_delay(
     with recording(recorder, tester, name or str(goal.test), kind=str(goal.test), goal=goal.to_document()) as record:
         measurer = tester.measurer(on_event, delays=goal.wish)
         repeat = _Repeat(measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s)
-        result = DelayResult(profile=tester.profile, goal=goal, repetitions=repeat.run())
+        result = DelayResult(
+            profile=tester.profile, goal=goal, repetitions=repeat.run(), own_loop=own_loop or OwnLoop(),
+            hardware_stamps={side: str(tester.opened[side]["hardware_stamps"]) for side in tester.setup.testbed.ports},
+        )  # fmt: skip
         record.finish_with(result.outcome, result.summary())
     return result
-
-
-def _finite(value: float | None) -> float | None:
-    """JSON has no infinity."""
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _delays_of(direction: DirectionResult) -> Delays:

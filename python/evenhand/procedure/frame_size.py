@@ -54,22 +54,17 @@ def choose_frames(
     """The same where a sequence of sizes may stand instead of one (R6985-01). No size of a sequence is put in another's place.
 
     Raises:
-        RequestError: The plan's frames cannot have one of the sizes; or frames are of several kinds on links with VLAN tags.
+        RequestError: The plan's frames cannot have one of the sizes.
     """
-    if tag_octets and (isinstance(size, Imix) or len(plan.versions) > 1):
-        what = "both IP versions in one trial" if len(plan.versions) > 1 else str(size)
-        raise RequestError(
-            f"{what}: frames of several kinds cannot have VLAN tags",
-            where=where,
-            next_step="Use links without tags, or frames of one kind.",
-        )
     if not isinstance(size, Imix):
         return choose_frame_size(plan, size, tag_octets=tag_octets, where=where)
-    smallest, version = plan.smallest_frame_size, max(plan.versions)
+    smallest, version = plan.smallest_frame_size + tag_octets, max(plan.versions)
+    vlan = " and its VLAN tags" if tag_octets else ""
     for letter, octets in dict(zip(size.sequence, size.octets, strict=True)).items():
         if not smallest <= octets <= MAX_FRAME_SIZE:
             raise RequestError(
-                f"{letter} of {size} is {octets} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
+                f"{letter} of {size} is {octets} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS"
+                + vlan,
                 where=where,
                 next_step=f"Use letters of other sizes, or sizes of your own: imix:AAAFG:A={smallest}:F=1280:G={MAX_FRAME_SIZE}.",
             )

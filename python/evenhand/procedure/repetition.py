@@ -13,7 +13,7 @@ from evenhand.procedure.events import Note, OnEvent
 from evenhand.procedure.frame_size import choose_frames
 from evenhand.procedure.loss import FrameLoss, LossOutcome
 from evenhand.procedure.statistics import Statistics
-from evenhand.procedure.throughput import Throughput
+from evenhand.procedure.throughput import Throughput, too_few
 from evenhand.search import Outcome
 from evenhand.trial import Deviation
 from evenhand.units import format_ratio
@@ -74,7 +74,8 @@ class ThroughputTable:
     def deviations(self) -> list[Deviation]:
         """Of all searches, each once."""
         found = [d for row in self.rows for t in row.repetitions for d in t.deviations]
-        return each_once(found, len(self.rows))
+        fewest = min((len(row.repetitions) for row in self.rows), default=0)
+        return each_once([*found, *too_few(fewest)] if fewest else found, len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand throughput --json` writes it for several sizes or repetitions."""

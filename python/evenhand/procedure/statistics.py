@@ -88,3 +88,8 @@ def _coverage(count: int, below: int) -> float:
 def _median(ordered: list[float]) -> float:
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def finite(value: float | None) -> float | None:
+    """For documents: JSON has no infinity."""
+    return value if value is not None and math.isfinite(value) else None

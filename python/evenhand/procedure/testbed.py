@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, describe_size, make_plan
+from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, describe_size, largest_octets, make_plan
 from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import BackToBackGoal, BackToBackTable, measure_back_to_back
 from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
@@ -20,6 +20,7 @@ from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
 from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
+from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.recovery import Recovery, RecoveryGoal, check_throughput, measure_recovery
@@ -103,15 +104,19 @@ class OpenTestbed:
         with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **conditions) as tester:
             return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
-    def delay(self, *, goal: DelayGoal, name: str | None = None, **conditions: Unpack[Conditions]) -> DelayResult:
+    def delay(
+        self, *, goal: DelayGoal, has_own_loop: bool = True, name: str | None = None, **conditions: Unpack[Conditions]
+    ) -> DelayResult:
         """Latency, or delay variation, at one load, many times over (RFC 8219, 7.2 and 7.3; RFC 2544, 26.2).
 
         Args:
             goal: Which test, at which load. The RFCs want the throughput: `throughput(...).throughput_fps`.
+            has_own_loop: Measure first what the tester itself adds at this load, where its ports can be joined to each other here.
             name: Of the test in the run file. Default: that of the test.
         """
+        own_loop = self._own_loop(goal, conditions) if has_own_loop else None
         with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="--rate"), **conditions) as tester:
-            return measure_delay(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+            return measure_delay(tester, goal, own_loop=own_loop, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def recovery(self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]) -> Recovery:
         """For how long frames are lost after an overload, many times over (RFC 2544, 26.5).
@@ -165,7 +170,8 @@ class OpenTestbed:
 
                 def search(number: int, tester: OpenTester = started, goal: Goal = bounded, size: FrameSize = size) -> Throughput:
                     name = f"throughput, {describe_size(size)}, repetition {number}"
-                    return measure_throughput(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+                    found = measure_throughput(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+                    return replace(found, is_repetition=True)
 
                 rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
             if rows[-1].repetitions[-1].outcome is Outcome.STOPPED:
@@ -230,6 +236,20 @@ class OpenTestbed:
             if rows[-1].outcome == "stopped":
                 break
         return BackToBackTable(rows=tuple(rows))
+
+    def _own_loop(self, goal: DelayGoal, conditions: Conditions) -> OwnLoop:
+        """Before the tester is open: it has the same CPUs."""
+        given = conditions.get("plan", self.setup.own_plan)
+        plan = make_plan(given) if isinstance(given, str) else given
+        self.setup.check_plan(plan)
+        size, _ = choose_frames(plan, conditions.get("frame_size"), tag_octets=self.setup.testbed.tag_octets)
+        self.setup.check_frame_size(largest_octets(size))
+        return measure_own_loop(
+            self.setup, plan, rate_fps=goal.rate_fps, duration_s=goal.length_s, frame_size=size,
+            directions=conditions.get("directions", BOTH_DIRECTIONS), seed=conditions.get("seed", 1), has_variation=goal.has_variation,
+            invalid_retries=goal.invalid_retries, patience=goal.patience, engine=self.engine, limits=conditions.get("limits"),
+            on_event=self.on_event, recorder=self.recorder,
+        )  # fmt: skip
 
     def _sizes(self, frame_sizes: Sequence[FrameSize], conditions: Conditions) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
         """All of them are checked before the first is measured."""

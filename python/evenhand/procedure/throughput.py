@@ -14,6 +14,8 @@ from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import Goal, MlrGoals, MlrResult, Outcome, SearchEvent, SearchResult, TrialFinished, run_search
 from evenhand.trial import Deviation
 
+REPETITIONS = 10
+"""Of a whole search (SEED-72)."""
 UP_TO_LINE_RATE = math.inf
 """As `max_fps` of a goal: the maximum theoretical frame rate of the ports, once that is known."""
 
@@ -24,6 +26,8 @@ class Throughput:
 
     profile: Profile
     search: SearchResult
+    is_repetition: bool = False
+    """One of several: what their number says stands with all of them."""
 
     @property
     def outcome(self) -> Outcome:
@@ -38,11 +42,13 @@ class Throughput:
     @property
     def deviations(self) -> list[Deviation]:
         """From the RFCs, each once."""
-        return search_deviations(self.search, self.profile)
+        found = search_deviations(self.search, self.profile)
+        return found if self.is_repetition else sorted([*found, *too_few(1)], key=lambda deviation: deviation.requirement)
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand throughput --json` writes it."""
-        return throughput_document(self.search, self.profile)
+        document = throughput_document(self.search, self.profile)
+        return {**document, "deviations": [deviation.to_document() for deviation in self.deviations]}
 
 
 def measure_throughput(
@@ -83,6 +89,14 @@ def check_maximum(goal: Goal, profile: Profile) -> None:
     """RequestError if the goal's own maximum is above the line rate. One without is chosen when the search begins."""
     if not math.isinf(goal.max_fps):
         with_maximum(goal, profile)
+
+
+def too_few(repetitions: int) -> list[Deviation]:
+    """Where the whole search was made less often than the draft wants. A quick command searches once, and says so."""
+    if repetitions >= REPETITIONS:
+        return []
+    text = f"{repetitions} search{'es' if repetitions > 1 else ''} instead of {REPETITIONS}"
+    return [Deviation(requirement="SEED-72", text=text + ("" if repetitions > 1 else ": how much the result varies is not known"))]
 
 
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:

@@ -2,7 +2,15 @@
 """The reference router: a DUT about which the truth is known, because it was set by hand."""
 
 from evenhand.predict import NeighborCost
-from evenhand.reference.config import DEFAULT_QUEUE_FRAMES, DEFECT_KINDS, MAX_ROUTER_ELEMENTS, Defects, ReferenceDut
+from evenhand.reference.config import (
+    DEFAULT_QUEUE_FRAMES,
+    DEFECT_KINDS,
+    MAX_ROUTER_ELEMENTS,
+    Defects,
+    LongerDelay,
+    ReferenceDut,
+    Stall,
+)
 from evenhand.reference.router import RING_FRAMES, ReferenceRouter, reference_router
 
 __all__ = [
@@ -11,8 +19,10 @@ __all__ = [
     "MAX_ROUTER_ELEMENTS",
     "RING_FRAMES",
     "Defects",
+    "LongerDelay",
     "NeighborCost",
     "ReferenceDut",
     "ReferenceRouter",
+    "Stall",
     "reference_router",
 ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evenhand.errors import RequestError
@@ -39,11 +39,31 @@ class Defects:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LongerDelay:
+    """A delay of two points: each `every`-th forwarded frame takes longer."""
+
+    every: int
+    us: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """Times in which nothing leaves, as of a router that does something else; at the end of each `every_ms` from its start on."""
+
+    every_ms: float
+    for_ms: float
+    queue_frames: int
+    """Of each side that wait for the end; more are lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceDut:
     """The device under test as it is configured. Without a model it forwards as fast as it can."""
 
     model: DeviceModel | None = None
     extra_delay_us: float = 0.0
+    longer_delay: LongerDelay | None = None
+    stall: Stall | None = None
     neighbor_cost: NeighborCost | None = None
     defects: Defects | None = None
     static_neighbors: dict[str, str] = field(default_factory=dict)
@@ -115,4 +135,8 @@ class ReferenceDut:
             config["largest_frame_size"] = self.largest_frame_size
         if self.extra_delay_us:
             config["extra_delay_us"] = self.extra_delay_us
+        if self.longer_delay is not None:
+            config["longer_delay"] = asdict(self.longer_delay)
+        if self.stall is not None:
+            config["stall"] = asdict(self.stall)
         return config

@@ -64,6 +64,10 @@ def advice_lines(survey: HostSurvey) -> Iterator[str]:
             yield f"{_INDENT}{command}"
 
 
+STAMPS = {"none": "not on this port", "unused": "on this port, not used"}
+"""Of arriving frames, by what the engine says."""
+
+
 def ports_table(ports: Sequence[PortFacts]) -> Table:
     """A column for each port."""
     table = _table("Ports")
@@ -79,6 +83,7 @@ def ports_table(ports: Sequence[PortFacts]) -> Table:
         ("MTU", ["not known" if port.mtu is None else format_count(port.mtu) for port in ports]),
         ("receive", [_queues(port.receive_queues, port.receive_ring_frames) for port in ports]),
         ("transmit", [_queues(port.transmit_queues, port.transmit_ring_frames) for port in ports]),
+        ("hardware stamps", [STAMPS[port.hardware_stamps] for port in ports]),
         ("hash", [_hash(port.flow_hash) for port in ports]),
         ("DUT's MAC", [_dut_mac(port) for port in ports]),
     ]

@@ -10,6 +10,7 @@ from rich.table import Table
 from evenhand.fitted import FittedTable
 from evenhand.plan import Direction
 from evenhand.procedure import DelayResult, DelayTest, WorstTesterFigures
+from evenhand.report.check import STAMPS
 from evenhand.report.throughput import describe_limit, dut_lines
 from evenhand.trial import Verdict, join_directions
 from evenhand.units import format_count, format_duration
@@ -35,7 +36,7 @@ def delay_table(result: DelayResult) -> Table:
     table = FittedTable(result.goal.test.headline)
     for name in ("direction", "figure"):
         table.add_column(name, no_wrap=name == "direction")
-    for name in ("average" if is_average else "median", "minimum", "maximum", "1st percentile", "99th percentile", "lost"):
+    for name in ("average" if is_average else "median", "own loop", "minimum", "maximum", "1st percentile", "99th percentile", "lost"):
         table.add_column(name, justify="right", no_wrap=True)
     for direction in result.profile.directions:
         for figure in result.figures:
@@ -53,6 +54,7 @@ def delay_lines(result: DelayResult) -> list[str]:
         f"{len(result.valid)} of {goal.repetitions} repetitions, each of {format_duration(goal.length_s)}, with {counted} frames that are"
         f" due from {format_duration(goal.start_s)} on. A lost frame is infinitely late.",
         DEFINITION,
+        *_own_loop_lines(result),
         *profile.sent_lines,
         *dut_lines(profile),
     ]
@@ -65,13 +67,40 @@ def delay_lines(result: DelayResult) -> list[str]:
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 
 
+def _own_loop_lines(result: DelayResult) -> list[str]:
+    """What the tester itself adds, and who took the stamps."""
+    own = result.own_loop
+    if own.trial is None:
+        lines = [f"What the tester's own loop adds at this load is not known here: {own.unknown}."]
+    else:
+        shares = "; ".join(
+            f"{direction}: median {_milliseconds(delays.p50_ns)}, 99.9th percentile {_milliseconds(delays.p999_ns)}"
+            for direction in result.profile.directions
+            if (delays := own.delays(direction)) is not None
+        )
+        lasted = format_duration(own.trial.intended_duration_s)
+        lines = [
+            f"Of which the tester's own loop at this load, {shares}: its two ports joined to each other inside this machine for {lasted},"
+            " over all frames. It is part of the delays; nothing is subtracted."
+        ]
+    stamps = ", ".join(f"{side}: {STAMPS[found]}" for side, found in result.hardware_stamps.items())
+    return [*lines, f"Stamps are taken by software. Hardware stamps: {stamps}."] if stamps else lines
+
+
 def _cells(result: DelayResult, direction: Direction, figure: str, *, is_average: bool) -> list[str]:
     statistics = result.statistics(direction, figure)
     if statistics is None:
-        return ["-"] * 6
+        return ["-"] * 7
     middle = result.average(direction, figure) if is_average else statistics.median
-    values = (middle, statistics.minimum, statistics.maximum, statistics.percentile_1, statistics.percentile_99)
-    return [*(_milliseconds(value) for value in values if value is not None), format_count(result.lost_frames(direction))]
+    own = result.own_loop_figure(direction, figure)
+    values = (statistics.minimum, statistics.maximum, statistics.percentile_1, statistics.percentile_99)
+    assert middle is not None, "there are statistics, so there are values"
+    return [
+        _milliseconds(middle),
+        "not known" if own is None else _milliseconds(own),
+        *map(_milliseconds, values),
+        format_count(result.lost_frames(direction)),
+    ]
 
 
 def _milliseconds(value_ns: float) -> str:

@@ -180,6 +180,8 @@ class TrialFinished:
     upper_fps: float | None
     remaining_trials: int
     remaining_s: float
+    quantity: str = "throughput"
+    """What lies between the bounds, for people: a load, per direction."""
 
 
 SearchEvent = TrialStarted | TrialFinished

@@ -15,6 +15,8 @@ _PCI = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])", re.IG
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,63}", re.ASCII)
 """63: what a device's name may have in DPDK."""
 _SHOWN = 80
+USUAL_BLOCK_OCTETS, USUAL_SLOT_OCTETS = 4096, 2048
+"""Of net_af_packet without `blocksz` and `framesz`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,19 @@ def read_device(text: str, *, where: str = "") -> Device:
         raise RequestError(f"{name} lacks {missing[0]}", where=where, next_step=f"Write `{name},{missing[0]}=...`.")
     if pci:
         name = f"{pci.group(1) or '0000'}:{pci.group(2)}".lower()
+    if driver == "net_af_packet":
+        _check_blocks(dict(pairs), text, where)
     return Device(name, driver, tuple(pairs))
+
+
+def _check_blocks(given: Mapping[str, str], text: str, where: str) -> None:
+    """The kernel's ring has blocks of whole frames. RequestError if they do not fit: DPDK only says that it failed."""
+    block, slot = int(given.get("blocksz", USUAL_BLOCK_OCTETS)), int(given.get("framesz", USUAL_SLOT_OCTETS))
+    if slot < 1 or block % slot:
+        raise RequestError(
+            f"framesz={slot} does not divide blocksz={block} in {_shown(text)}", where=where,
+            next_step=f"Use a power of two to {USUAL_BLOCK_OCTETS} for framesz, or give both the same value: blocksz=16384,framesz=16384.",
+        )  # fmt: skip
 
 
 def longest_beginning(name: str, table: Mapping[str, object]) -> str | None:
