@@ -24,7 +24,7 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build-site"
 SETTINGS = Path(__file__).with_name("site.toml")
-STYLE = Path(__file__).with_name("site.css")
+ASSETS = ("site.css", "iframe-worker.js")
 
 HOME = "README.md"
 SECTIONS = {"Tutorials": "docs/tutorial", "How to": "docs/how-to", "Reference": "docs/reference", "Explanation": "docs/explanation"}
@@ -156,7 +156,8 @@ def faults(html: Path) -> list[str]:
 def main() -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     stage(FOLDER / "source")
-    shutil.copy(STYLE, FOLDER / "source" / STYLE.name)
+    for name in ASSETS:
+        shutil.copy(Path(__file__).with_name(name), FOLDER / "source" / name)
     settings = tomlkit.parse(SETTINGS.read_text(encoding="utf-8")).unwrap()
     settings["project"]["nav"] = navigation()
     _write(FOLDER / "zensical.toml", tomlkit.dumps(settings))
