@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A browser starts no worker for a page that it reads from a folder (file://), and the site's search is one.
-// There it runs in a hidden frame instead. tools/site.toml names this file; else the theme would fetch one like it.
+// There it runs in a hidden frame instead. zensical.toml names this file; else the theme would fetch one like it.
 if (location.protocol === "file:") {
   window.Worker = class {
     #frame = document.createElement("iframe");

@@ -10,6 +10,7 @@ Exit code 0: built; 1: a link leads nowhere, a page is shown otherwise than on a
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -18,12 +19,11 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 
-import tomlkit
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build-site"
-SETTINGS = Path(__file__).with_name("site.toml")
+SETTINGS = ROOT / "tools" / "site" / "zensical.toml"
 ASSETS = ("site.css", "iframe-worker.js")
 
 HOME = "README.md"
@@ -33,6 +33,8 @@ LANGUAGES = {".toml": "toml", ".json": "json", ".jsonl": "json", ".py": "python"
 FOREIGN = re.compile(r"(?:https?:)?//")
 COUNTED = {"table": "table_open", "pre": ("fence", "code_block"), "li": "list_item_open", "h2": "h2", "h3": "h3"}
 _LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
+_ROW = re.compile(r"^\|.*$", re.MULTILINE)
+_SPAN = re.compile(r"`[^`\n]+`")
 _CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
@@ -46,23 +48,34 @@ def title_of(page: str) -> str:
     return next(line[2:].strip() for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line.startswith("# "))
 
 
-def navigation() -> list[dict[str, object]]:
-    """The sections with their pages. A folder of docs/ without a section is an error, not a page that nobody finds."""
+def navigation() -> dict[str, list[str]]:
+    """The pages of each section. A folder of docs/ without a section is an error, not a page that nobody finds."""
     order = [target.partition("#")[0] for _, target, _ in _LINK.findall((ROOT / HOME).read_text(encoding="utf-8"))]
-    entries: list[dict[str, object]] = [{"Home": staged_name(HOME)}]
-    placed = {HOME, *PROJECT}
     # The last list of README says in which order to read; what is linked further up is linked in passing.
     rank = {page: place for place, page in enumerate(order)}
+    sections = {}
     for section, folder in SECTIONS.items():
         inside = [page for page in pages() if page.startswith(f"{folder}/")]
-        inside.sort(key=lambda page: (rank.get(page, len(rank)), title_of(page)))
-        entries.append({section: [{title_of(page): staged_name(page)} for page in inside]})
-        placed.update(inside)
-    lost = sorted(set(pages()) - placed)
+        sections[section] = sorted(inside, key=lambda page: (rank.get(page, len(rank)), title_of(page)))
+    sections["Project"] = list(PROJECT)
+    lost = sorted(set(pages()) - {HOME} - {page for inside in sections.values() for page in inside})
     if lost:
-        raise SystemExit(f"site: in no section: {', '.join(lost)}. Name their folder in SECTIONS of tools/site.py.")
-    entries.append({"Project": [{title_of(page): staged_name(page)} for page in PROJECT]})
-    return entries
+        raise SystemExit(f"site: in no section: {', '.join(lost)}. Name their folder in SECTIONS of tools/build_site.py.")
+    return sections
+
+
+def settings() -> str:
+    """The settings with the navigation, which TOML wants before the tables that follow."""
+    lines = [f"  {{ Home = {_quoted(staged_name(HOME))} }},"]
+    for section, inside in navigation().items():
+        entries = ", ".join(f"{{ {_quoted(title_of(page))} = {_quoted(staged_name(page))} }}" for page in inside)
+        lines.append(f"  {{ {_quoted(section)} = [{entries}] }},")
+    return SETTINGS.read_text(encoding="utf-8").replace("[project]\n", "\n".join(["[project]", "nav = [", *lines, "]", ""]), 1)
+
+
+def _quoted(text: str) -> str:
+    """A string of JSON is one of TOML."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def staged_name(path: str) -> str:
@@ -78,7 +91,8 @@ def stage(folder: Path) -> None:
     known = set(pages())
     files: set[str] = set()
     for page in sorted(known):
-        text = (ROOT / page).read_text(encoding="utf-8")
+        # On a forge a bar in a cell's code needs a backslash, which is not shown; here it needs none, and one would be shown.
+        text = _ROW.sub(lambda row: _SPAN.sub(lambda span: span[0].replace("\\|", "|"), row[0]), (ROOT / page).read_text(encoding="utf-8"))
         parts = _CODE.split(text)
         parts[::2] = [_LINK.sub(lambda match, page=page: _relinked(match, page, known, files), part) for part in parts[::2]]
         _write(folder / staged_name(page), "".join(parts))
@@ -157,10 +171,8 @@ def main() -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     stage(FOLDER / "source")
     for name in ASSETS:
-        shutil.copy(Path(__file__).with_name(name), FOLDER / "source" / name)
-    settings = tomlkit.parse(SETTINGS.read_text(encoding="utf-8")).unwrap()
-    settings["project"]["nav"] = navigation()
-    _write(FOLDER / "zensical.toml", tomlkit.dumps(settings))
+        shutil.copy(SETTINGS.with_name(name), FOLDER / "source" / name)
+    _write(FOLDER / "zensical.toml", settings())
     command = [str(Path(sys.executable).with_name("zensical")), "build", "--clean", "--strict", "--config-file", str(FOLDER / "zensical.toml")]
     ended = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     problems = faults(FOLDER / "html") if ended.returncode == 0 else [ended.stdout.strip()]
