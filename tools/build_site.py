@@ -99,7 +99,10 @@ def stage(folder: Path) -> None:
     for file in sorted(files):
         text = (ROOT / file).read_text(encoding="utf-8")
         language = LANGUAGES.get(PurePosixPath(file).suffix, "text")
-        _write(folder / staged_name(file), f"# {file}\n\nA file of the repository, as it was when this site was built.\n\n````{language}\n{text.rstrip()}\n````\n")
+        _write(
+            folder / staged_name(file),
+            f"# {file}\n\nA file of the repository, as it was when this site was built.\n\n````{language}\n{text.rstrip()}\n````\n",
+        )
 
 
 def _relinked(match: re.Match[str], page: str, known: set[str], files: set[str]) -> str:
@@ -156,14 +159,19 @@ def faults(html: Path) -> list[str]:
             continue
         seen = _Page()
         seen.feed(built.read_text(encoding="utf-8"))
-        tokens = [token.tag if token.type == "heading_open" else token.type for token in reader.parse((ROOT / page).read_text(encoding="utf-8"))]
+        tokens = [
+            token.tag if token.type == "heading_open" else token.type for token in reader.parse((ROOT / page).read_text(encoding="utf-8"))
+        ]
         for tag, names in COUNTED.items():
             wanted = sum(token in names if isinstance(names, tuple) else token == names for token in tokens)
             if seen.counts[tag] != wanted:
                 found.append(f"{page}: {wanted} of <{tag}> on a forge, {seen.counts[tag]} in the site")
         found += [f"{page}: fetches {url}" for url in seen.foreign]
     for sheet in html.rglob("*.css"):
-        found += [f"{sheet.name}: fetches {url}" for url in re.findall(r"(?:url\(|@import )[\"']?((?:https?:)?//[^\"')]+)", sheet.read_text(encoding="utf-8"))]
+        found += [
+            f"{sheet.name}: fetches {url}"
+            for url in re.findall(r"(?:url\(|@import )[\"']?((?:https?:)?//[^\"')]+)", sheet.read_text(encoding="utf-8"))
+        ]
     return found
 
 
@@ -173,7 +181,14 @@ def main() -> int:
     for name in ASSETS:
         shutil.copy(SETTINGS.with_name(name), FOLDER / "source" / name)
     _write(FOLDER / "zensical.toml", settings())
-    command = [str(Path(sys.executable).with_name("zensical")), "build", "--clean", "--strict", "--config-file", str(FOLDER / "zensical.toml")]
+    command = [
+        str(Path(sys.executable).with_name("zensical")),
+        "build",
+        "--clean",
+        "--strict",
+        "--config-file",
+        str(FOLDER / "zensical.toml"),
+    ]
     ended = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     problems = faults(FOLDER / "html") if ended.returncode == 0 else [ended.stdout.strip()]
     if problems:
