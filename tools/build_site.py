@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the documentation as a site that is read from a folder or a server: build-site/html/index.html. `make docs` runs it.
 
-The pages stay as a forge shows them; a copy of them is built, in the same folders. A file of the repository that a page links is a page of the site
-with its text. The navigation is made here: a page is in it because it is in its folder, in the order in which README names the pages, others after.
+The pages stay as a forge shows them; a copy of them is built, in the same folders. A file of the repository that a page links is a page of
+the site with its text. The navigation is made here: a page is in it because it is in its folder, in the order in which README names the
+pages, others after.
 
 Exit code 0: built; 1: a link leads nowhere, a page is shown otherwise than on a forge, or something would be fetched from elsewhere.
 """
@@ -159,9 +160,8 @@ def faults(html: Path) -> list[str]:
             continue
         seen = _Page()
         seen.feed(built.read_text(encoding="utf-8"))
-        tokens = [
-            token.tag if token.type == "heading_open" else token.type for token in reader.parse((ROOT / page).read_text(encoding="utf-8"))
-        ]
+        parsed = reader.parse((ROOT / page).read_text(encoding="utf-8"))
+        tokens = [token.tag if token.type == "heading_open" else token.type for token in parsed]
         for tag, names in COUNTED.items():
             wanted = sum(token in names if isinstance(names, tuple) else token == names for token in tokens)
             if seen.counts[tag] != wanted:
@@ -181,14 +181,8 @@ def main() -> int:
     for name in ASSETS:
         shutil.copy(SETTINGS.with_name(name), FOLDER / "source" / name)
     _write(FOLDER / "zensical.toml", settings())
-    command = [
-        str(Path(sys.executable).with_name("zensical")),
-        "build",
-        "--clean",
-        "--strict",
-        "--config-file",
-        str(FOLDER / "zensical.toml"),
-    ]
+    # Strict: a link or an anchor that leads nowhere ends it.
+    command = [str(Path(sys.executable).with_name("zensical")), "build", "--clean", "--strict", "--config-file", "zensical.toml"]
     ended = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     problems = faults(FOLDER / "html") if ended.returncode == 0 else [ended.stdout.strip()]
     if problems:

@@ -32,7 +32,8 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "# Page\n\n[a](other.md#what-ab-is-and-c) [b](#page) [c](https://example.org/gone) `[d](code.md)`\n\n```text\n[e](code.md)\n```\n\n"
-        "[f](gone.md) [g](other.md#gone) [h](other.md#twice) ![i](gone.svg) [two\nlines](gone.toml) [by name][j]\n\n| k |\n|---|\n| [k](#gone) |\n\n[j]: gone.py\n"
+        "[f](gone.md) [g](other.md#gone) [h](other.md#twice) ![i](gone.svg) [two\nlines](gone.toml) [by name][j]\n\n"
+        "| k |\n|---|\n| [k](#gone) |\n\n[j]: gone.py\n"
     )
     assert broken(page) == ["gone.md", "other.md#gone", "other.md#twice", "gone.svg", "gone.toml", "gone.py", "#gone"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site of docs/: what is built from the pages, and what is refused. `tools/lint site` builds it; here nothing of it needs its packages."""
+"""The site of docs/: what is built from the pages, and what is refused. `tools/lint site` builds it; nothing here needs its packages."""
 
 from __future__ import annotations
 
