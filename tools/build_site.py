@@ -184,7 +184,9 @@ def main() -> int:
     # Strict: a link or an anchor that leads nowhere ends it.
     command = [str(Path(sys.executable).with_name("zensical")), "build", "--clean", "--strict", "--config-file", "zensical.toml"]
     ended = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    problems = faults(FOLDER / "html") if ended.returncode == 0 else [ended.stdout.strip()]
+    # Its words without colours, and without the trace below them.
+    said = re.sub(r"\x1b\[[\d;]*m", "", ended.stdout).partition("Traceback (")[0].strip()
+    problems = faults(FOLDER / "html") if ended.returncode == 0 else [said or ended.stdout]
     if problems:
         print("site: not good enough:", *problems, sep="\n  ", file=sys.stderr)
         return 1
