@@ -3,8 +3,8 @@
 """Builds the documentation as a site that is read from a folder or a server: build-site/html/index.html. `make docs` runs it.
 
 The pages stay as a forge shows them; a copy of them is built, in the same folders. A file of the repository that a page links is a page of
-the site with its text. The navigation is made here: a page is in it because it is in its folder, in the order in which README names the
-pages, others after.
+the site with its text, a folder a list of its files. The navigation is made here: a page is in it because it is in its folder, in the order
+in which README names the pages, others after.
 
 Exit code 0: built; 1: a link leads nowhere, a page is shown otherwise than on a forge, or something would be fetched from elsewhere.
 """
@@ -97,7 +97,12 @@ def stage(folder: Path) -> None:
         parts = _CODE.split(text)
         parts[::2] = [_LINK.sub(lambda match, page=page: _relinked(match, page, known, files), part) for part in parts[::2]]
         _write(folder / staged_name(page), "".join(parts))
-    for file in sorted(files):
+    inside = {file: sorted(path.name for path in (ROOT / file).iterdir() if path.is_file()) for file in files if (ROOT / file).is_dir()}
+    for name, found in inside.items():
+        # A forge lists a folder that is linked.
+        lines = [f"- [{inner}]({PurePosixPath(name).name}/{staged_name(inner)})" for inner in found]
+        _write(folder / staged_name(name), "\n".join([f"# {name}", "", "A folder of the repository.", "", *lines, ""]))
+    for file in sorted((files - set(inside)) | {f"{name}/{inner}" for name, found in inside.items() for inner in found}):
         text = (ROOT / file).read_text(encoding="utf-8")
         language = LANGUAGES.get(PurePosixPath(file).suffix, "text")
         _write(
@@ -113,8 +118,8 @@ def _relinked(match: re.Match[str], page: str, known: set[str], files: set[str])
         return match[0]
     wanted = os.path.normpath(PurePosixPath(page).parent / path)
     if wanted not in known:
-        if not (ROOT / wanted).is_file():
-            raise SystemExit(f"site: {page} links {target}: there is no such file. Link a page, or a file of the repository.")
+        if not (ROOT / wanted).exists():
+            raise SystemExit(f"site: {page} links {target}: there is no such file. Link a page, a file or a folder.")
         files.add(wanted)
     start = PurePosixPath(staged_name(page)).parent
     return f"{before}{os.path.relpath(staged_name(wanted), start)}{hash_sign}{anchor}{after}"

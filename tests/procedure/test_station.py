@@ -13,8 +13,9 @@ FORBIDDEN = {
     "plan": {"testbed", "trial", "search", "procedure", "series", "report", "cli"},
     "trial": {"search", "procedure", "series", "report", "cli"},
     "search": {"testbed", "procedure", "series", "report", "cli"},
-    "procedure": {"series", "report", "progress", "cli"},
-    "series": {"procedure", "report", "progress", "cli"},
+    "procedure": {"series", "campaign", "report", "progress", "cli"},
+    "series": {"procedure", "campaign", "report", "progress", "cli"},
+    "campaign": {"report"},
     "report": {"progress", "cli"},
 }
 

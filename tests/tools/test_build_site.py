@@ -82,3 +82,11 @@ def test_what_is_missing_or_would_be_fetched_is_a_fault(root: Path, tmp_path: Pa
         "docs/how-to/one.md: 1 of <table> on a forge, 0 in the site",
         "docs/how-to/one.md: fetches https://example.org/x.js",
     ]
+
+
+def test_a_folder_that_is_linked_is_a_list_of_its_files(root: Path, tmp_path: Path) -> None:
+    write(root / PAGE, "# One\n\n[a](../../examples)\n")
+    build_site.stage(tmp_path / "copy")
+    assert "[a](../../examples.md)" in (tmp_path / "copy" / PAGE).read_text()
+    assert "- [b.toml](examples/b.toml.md)" in (tmp_path / "copy/examples.md").read_text()
+    assert "# examples/b.toml" in (tmp_path / "copy/examples/b.toml.md").read_text()

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import tomllib
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from evenhand.checked_file import RefusedError, first_problem, read_toml, refusal, with_unit
 from evenhand.errors import EvenhandError, RequestError
 from evenhand.plan import AddressPlan, FrameSize, SideName, describe_size, largest_octets, make_plan, mean_octets, mix_request, whole_octets
 from evenhand.testbed.device import read_device
@@ -34,32 +33,12 @@ def _plan_name(value: Any) -> Any:
         raise ValueError(f"{error.what}. {error.next_step}") from error
 
 
-def _with_unit(parse: Any) -> BeforeValidator:
-    def read(value: Any) -> Any:
-        if not isinstance(value, str):
-            raise ValueError("is a text with a unit, in quotes")
-        try:
-            return parse(value)
-        except EvenhandError as error:
-            raise ValueError(f"{error.what}. {error.next_step}") from error
-
-    return BeforeValidator(read)
-
-
-class _RefusedError(ValueError):
-    """What pydantic may know of an error of ours, which says itself what to do next."""
-
-    def __init__(self, error: EvenhandError) -> None:
-        super().__init__(error.what)
-        self.next_step = error.next_step
-
-
 def _device(value: Any) -> Any:
     try:
         if isinstance(value, str) and value:
             read_device(value)
     except EvenhandError as error:
-        raise _RefusedError(error) from error
+        raise RefusedError(error) from error
     return value
 
 
@@ -68,14 +47,14 @@ def _eal_arguments(value: Any) -> Any:
         if isinstance(value, (list, tuple)) and all(isinstance(argument, str) for argument in value):
             check_eal_arguments(value, where="")
     except EvenhandError as error:
-        raise _RefusedError(error) from error
+        raise RefusedError(error) from error
     return value
 
 
-Duration = Annotated[float, _with_unit(parse_duration), Field(gt=0)]
-Ratio = Annotated[float, _with_unit(parse_ratio), Field(gt=0)]
-LineRate = Annotated[float, _with_unit(parse_line_rate)]
-Memory = Annotated[int, _with_unit(parse_memory), Field(ge=64)]
+Duration = Annotated[float, with_unit(parse_duration), Field(gt=0)]
+Ratio = Annotated[float, with_unit(parse_ratio), Field(gt=0)]
+LineRate = Annotated[float, with_unit(parse_line_rate)]
+Memory = Annotated[int, with_unit(parse_memory), Field(ge=64)]
 Mac = Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$"), BeforeValidator(lambda v: v.lower() if isinstance(v, str) else v)]
 Fact = Annotated[str, Field(min_length=1, max_length=300)]
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
@@ -141,6 +120,8 @@ class Tester(_Table):
 class DutFacts(_Table):
     """What a report says of the DUT, in the user's words; nothing is read from it, and no verdict uses it (SEED-07, SEED-81, SEED-84)."""
 
+    machine: Fact | None = None
+    """Maker and model."""
     system: Fact | None = None
     """Operating system and version."""
     kernel: Fact | None = None
@@ -301,13 +282,7 @@ def read_testbed(path: Path) -> Testbed:
     Raises:
         RequestError: It cannot be read, a key is unknown, missing or wrong, or the confirmation is missing.
     """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RequestError(f"this file cannot be read: {error.strerror}", where=str(path), next_step="Name a testbed file.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RequestError(f"this file is not TOML: {error}", where=str(path), next_step="Correct it there.") from error
-    return make_testbed(document, where=str(path))
+    return make_testbed(read_toml(path, what="testbed file"), where=str(path))
 
 
 def make_testbed(document: dict[str, Any], *, where: str) -> Testbed:
@@ -335,27 +310,11 @@ def check_rate(rate_fps: float, limit_fps: float | None, *, line_rate_bps: float
 
 
 def _refusal(error: ValidationError, where: str) -> RequestError:
-    # A misspelt key shows up twice, as unknown and as missing: the unknown one is what the user wrote.
-    problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
-    problem = problems[0]
+    problem = first_problem(error)
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "missing" and place == CONFIRMATION:
         return _unconfirmed(where)
-    at = f"{where}: {place}" if place else where
-    if problem["type"] == "extra_forbidden":
-        *parents, key = problem["loc"]
-        known = _known_keys([str(part) for part in parents])
-        nearest = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
-        hint = f"Did you mean {nearest[0]!r}? " if nearest else ""
-        return RequestError(f"unknown key {str(key)!r}", where=at, next_step=f"{hint}Known here: {', '.join(known)}.")
-    if problem["type"] == "missing":
-        return RequestError("this key is missing", where=at, next_step="Add it.")
-    refused = problem.get("ctx", {}).get("error")
-    if isinstance(refused, _RefusedError):
-        return RequestError(str(refused), where=at, next_step=refused.next_step)
-    message = problem["msg"].removeprefix("Value error, ")
-    shown = f"{problem['input']!r}: " if not isinstance(problem["input"], dict) else ""
-    return RequestError(f"{shown}{message}", where=at, next_step="Correct it there.")
+    return refusal(problem, Testbed, at=f"{where}: {place}" if place else where)
 
 
 def _unconfirmed(where: str) -> RequestError:
@@ -364,10 +323,3 @@ def _unconfirmed(where: str) -> RequestError:
         where=f"{where}: {CONFIRMATION}",
         next_step=f"If no frame can leave your lab (RFC 6815), write `{CONFIRMATION} = true` at the top of the file.",
     )
-
-
-def _known_keys(parents: list[str]) -> list[str]:
-    table: Any = Testbed
-    for part in parents:
-        table = table.model_fields[part].annotation
-    return list(table.model_fields)

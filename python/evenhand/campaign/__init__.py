@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign, above the procedures: what a campaign file asks for, point by point."""
+
+from evenhand.campaign.estimate import time_of
+from evenhand.campaign.facts import testbed_facts, tester_facts
+from evenhand.campaign.file import REFERENCE, CampaignFile, Hooks, Reference, Suite, make_campaign, read_campaign
+from evenhand.campaign.jobs import Job, difference, jobs, seed_of
+from evenhand.campaign.options import AFTER, PointRequest, plan_of, read_point
+from evenhand.campaign.outline import Outline, OutlineRow, describe, deviations_of
+from evenhand.campaign.points import CampaignPlan, expand
+from evenhand.campaign.presets import preset_names, preset_text
+from evenhand.campaign.reference import reference_dut
+
+__all__ = [
+    "AFTER",
+    "REFERENCE",
+    "CampaignFile",
+    "CampaignPlan",
+    "Hooks",
+    "Job",
+    "Outline",
+    "OutlineRow",
+    "PointRequest",
+    "Reference",
+    "Suite",
+    "describe",
+    "deviations_of",
+    "difference",
+    "expand",
+    "jobs",
+    "make_campaign",
+    "plan_of",
+    "preset_names",
+    "preset_text",
+    "read_campaign",
+    "read_point",
+    "reference_dut",
+    "seed_of",
+    "testbed_facts",
+    "tester_facts",
+    "time_of",
+]

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign file: the user's TOML becomes a checked, frozen `CampaignFile`. Errors name the key, its place and the nearest right one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+
+from evenhand.campaign.presets import apply_preset
+from evenhand.checked_file import first_problem, read_toml, refusal, with_unit
+from evenhand.plan import Mode
+from evenhand.procedure import LAB_PREFIX
+from evenhand.series.campaign import HashType, ProcedureName
+from evenhand.testbed.model import DutFacts
+from evenhand.units import parse_duration
+
+REFERENCE = "reference"
+"""The testbed that is made for the campaign: a reference router, set by `[reference]`."""
+DEFAULT_REPETITIONS = 10
+"""SEED-72."""
+MOST_REPETITIONS = 1000
+LARGEST_SEED = 2**64 - 1
+Order = Literal["in-turn", "shuffled"]
+
+
+def _one_or_more(value: Any) -> Any:
+    if value == []:
+        raise ValueError("is empty: name one or more")
+    return [value] if isinstance(value, (str, int)) and not isinstance(value, bool) else value
+
+
+def _text(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise ValueError("is a text, in quotes")
+    if not value.strip():
+        raise ValueError("is empty")
+    return value
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+Count = Annotated[int, Field(ge=1)]
+Duration = Annotated[float, with_unit(parse_duration), Field(gt=0)]
+Procedures = Annotated[tuple[ProcedureName, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+HashTypes = Annotated[tuple[HashType, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+Hosts = Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+Repeats = Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=lambda name: name.rstrip("_").replace("_", "-"))
+
+    def to_document(self) -> dict[str, Any]:
+        """By the names that the file has, every default filled in; fit for JSON."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+class Hooks(_Table):
+    """Commands of the user's, for a shell. None: nothing is run."""
+
+    before_suite: Text | None = None
+    after_suite: Text | None = None
+    before_point: Text | None = None
+    after_point: Text | None = None
+    timeout: Duration = 60.0
+    """Seconds that one of them may take. In the file: `"60s"`."""
+
+    def over(self, others: Hooks) -> Hooks:
+        """Those that are written here, else the others'."""
+        return others.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
+
+
+class Reference(_Table):
+    """The reference router that is the DUT, by the options of `evenhand router`. Only for testbed = "reference"."""
+
+    elements: Count | None = None
+    """None: as fast as it can."""
+    rate: Text | None = None
+    """What one element forwards: `"50kfps"`."""
+    queue: Count = 512
+    """Frames that wait before an element."""
+    hash: HashType = "type1"
+    """Of points whose suite has no hash-types."""
+    symmetric: bool = False
+    key: Text | None = None
+    table_size: Count | None = None
+    delay: Text = "0s"
+    neighbor_cost: Text | None = None
+    defect: Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or_more)] = ()
+    largest_frame: Count | None = None
+    vlan: Text | None = None
+
+
+def _facts(value: Any) -> Any:
+    return {str(key).replace("-", "_"): item for key, item in value.items()} if isinstance(value, dict) else value
+
+
+class Published(_Table):
+    """A published experiment, shown beside what is measured. Nothing is measured or judged by it (SEED-07)."""
+
+    name: Text
+    source: Text
+    plan: Text | None = None
+    """Of the series that `rises-up-to` and `falls-above` tell of."""
+    dut: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
+    """By the keys of the testbed file's `[dut.facts]`, as is `tester` (SEED-62, SEED-63)."""
+    tester: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
+    rises_up_to: Count | None = None
+    """Hosts a side up to which the throughput increased (SEED-66)."""
+    falls_above: Count | None = None
+    """Hosts a side above which it decreased; None: it did not."""
+    note: Text | None = None
+
+
+class CampaignDut(_Table):
+    """What is known of the DUT before it is tested: suites that it cannot take part in are refused."""
+
+    hash_types: HashTypes
+    """All that it can be set to."""
+    reason: Text
+    """Why no others."""
+
+
+class Suite(_Table):
+    """A series of points with one address plan. What stands behind `hooks` are options of the verbs, by their names."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^/\s][^/]*$")]
+    procedure: Procedures = ("throughput",)
+    plan: Text = "gateway-v4"
+    hosts: Hosts = ("max",)
+    """Per side: numbers, "N,M" for left and right, "doubling" (SEED-65), "max"."""
+    networks: Count | str | None = None
+    frame_sizes: Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)] | None = None
+    """None: the smallest."""
+    hash_types: HashTypes | None = None
+    """What the DUT is set to. None: the file does not say."""
+    repetitions: Repeats | None = None
+    """Complete executions of a point. None: 10 (SEED-72); 1 of a procedure that repeats itself."""
+    inner_repetitions: Repeats | None = None
+    """`--repetitions` of latency, pdv, back-to-back and recovery. None: as the verb has it."""
+    single_pair_first: bool = True
+    """Whether a point with a single address pair is put first if there is none (SEED-02)."""
+    hooks: Hooks = Hooks()
+
+    mix: Text | None = None
+    host_mode: Mode = "pseudorandom"
+    network_mode: Mode = "pseudorandom"
+    fixed_source: bool = False
+    fixed_source_network: bool = False
+    common_network: bool = False
+    source_ports: Text | None = None
+    destination_ports: Text | None = None
+    one_way: bool = False
+
+    maximum_rate: Text | None = None
+    minimum_rate: Text | None = None
+    duration: Text | None = None
+    final_duration: Text | None = None
+    precision: Text | None = None
+    loss_verification: Annotated[int, Field(ge=0)] | None = None
+    loss_ratio: Text | None = None
+    search: Literal["binary", "tst009", "mlr"] | None = None
+    goal: Texts | None = None
+    start: Text | None = None
+    step: Text | None = None
+    rate: Text | None = None
+    from_: Text | None = None
+    profile: Literal["rfc8219", "rfc2544"] | None = None
+    tagged: Annotated[int, Field(ge=0)] | None = None
+    max_burst: Text | None = None
+    actual_rate: Text | None = None
+    throughput: Text | None = None
+    burst: Text | None = None
+    observe: Text | None = None
+
+    host_macs: Literal["port", "pseudorandom"] | None = None
+    no_learning: bool | None = None
+    allow_unreachable: bool | None = None
+    waits: Literal["rfc", "short"] | None = None
+    wait_after_routing: Text | None = None
+    wait_after_learning: Text | None = None
+    wait_residual: Text | None = None
+    wait_restabilize: Text | None = None
+    offered_tolerance: Text | None = None
+    overdue_after: Text | None = None
+    overdue_tolerance: Text | None = None
+    longest_overdue: Text | None = None
+    invalid_retries: Annotated[int, Field(ge=0)] | None = None
+    patience: Annotated[int, Field(ge=0)] | None = None
+
+
+class CampaignFile(_Table):
+    """A whole campaign as it is asked for, presets resolved."""
+
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    preset: Text | None = None
+    testbed: Text | None = None
+    """A testbed file, beside this one or by its path from here; `lab:linux`; or `reference`. None: it is named when the campaign runs."""
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
+    order: Order = "shuffled"
+    hooks: Hooks = Hooks()
+    reference: Reference | None = None
+    dut: CampaignDut | None = None
+    published: Annotated[tuple[Published, ...], Field(strict=False)] = ()
+    suite: Annotated[tuple[Suite, ...], Field(strict=False)]
+
+    _where: str = PrivateAttr(default="campaign")
+    _folder: Path = PrivateAttr(default=Path())
+
+    @property
+    def where(self) -> str:
+        """The file, for errors."""
+        return self._where
+
+    @property
+    def testbed_place(self) -> str | None:
+        """The testbed as it is found from here."""
+        if self.testbed is None or self.testbed == REFERENCE or self.testbed.startswith(LAB_PREFIX):
+            return self.testbed
+        return str(self._folder / self.testbed)
+
+    @model_validator(mode="after")
+    def _suites_differ(self) -> CampaignFile:
+        names = [suite.name for suite in self.suite]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"two suites have the name {twice!r}")
+        if self.reference is not None and self.testbed not in (None, REFERENCE):
+            raise ValueError(f'[reference] is the DUT of testbed = "{REFERENCE}", and here it is {self.testbed!r}')
+        return self
+
+
+def read_campaign(path: Path) -> CampaignFile:
+    """Read and check a campaign file and the preset that it names; touches nothing else.
+
+    Raises:
+        RequestError: It cannot be read, there is no such preset, or a key is unknown, missing or wrong.
+    """
+    return make_campaign(read_toml(path, what="campaign file"), where=str(path), folder=path.parent)
+
+
+def make_campaign(document: dict[str, Any], *, where: str, folder: Path = Path()) -> CampaignFile:
+    """Check a document of the campaign file's shape. RequestError as in `read_campaign`.
+
+    Args:
+        folder: From which the testbed is found.
+    """
+    whole = apply_preset(document, where=where)
+    try:
+        campaign = CampaignFile.model_validate(whole)
+    except ValidationError as error:
+        problem = first_problem(error)
+        raise refusal(problem, CampaignFile, at=_place(problem["loc"], whole, where)) from error
+    campaign._where, campaign._folder = where, folder
+    return campaign
+
+
+def _place(loc: tuple[Any, ...], document: dict[str, Any], where: str) -> str:
+    """`file: suite "direct": hosts`; of a list also which of its values."""
+    parts = [str(part) for part in loc]
+    if len(loc) > 1 and loc[0] == "suite" and isinstance(loc[1], int):
+        suite = document["suite"][loc[1]]
+        name = suite.get("name") if isinstance(suite, dict) else None
+        parts = [f"suite {name!r}" if isinstance(name, str) else f"suite {loc[1] + 1}", ".".join(_named(loc[2:]))]
+        return ": ".join(part for part in (where, *parts) if part)
+    return f"{where}: {'.'.join(_named(loc))}" if parts else where
+
+
+def _named(loc: tuple[Any, ...]) -> list[str]:
+    """Keys alone, without numbers of items and what pydantic adds for the alternatives of a union."""
+    return [str(part) for part in loc if isinstance(part, str) and part not in ("int", "str", "constrained-int")]

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: what a campaign will send, and how long it should take, before anything is sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.campaign.estimate import time_of
+from evenhand.campaign.file import REFERENCE
+from evenhand.campaign.jobs import jobs
+from evenhand.campaign.options import AFTER, plan_of, read_point, read_size
+from evenhand.campaign.points import CampaignPlan
+from evenhand.plan import Traffic, describe_mix, plan_warnings
+from evenhand.procedure import BackToBackGoal, BurstGoal, DelayGoal, LossGoal, RecoveryGoal
+from evenhand.search import MlrGoals, ThroughputGoal
+from evenhand.series.campaign import Point
+from evenhand.trial import Deviation
+from evenhand.units import format_count, format_duration, format_rate, format_ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutlineRow:
+    """One point as it will be measured."""
+
+    point: Point
+    place: int
+    """In the order of measuring, from 1."""
+    traffic: Traffic
+    """Addresses and UDP ports that are sent."""
+    goal: str
+    """In words."""
+    expected_s: float
+    """Of all its repetitions."""
+
+    @property
+    def hosts(self) -> str:
+        """`16 x 16`, of networks `253 x 253 in 256 x 256 networks`."""
+        left, right = (format_count(count) for count in self.point.hosts)
+        if self.point.networks == (1, 1):
+            return f"{left} x {right}"
+        return f"{left} x {right} in {' x '.join(format_count(count) for count in self.point.networks)} networks"
+
+    def to_document(self) -> dict[str, Any]:
+        """For JSON."""
+        point = self.point
+        return {
+            "place": self.place,
+            "key": point.key,
+            "suite": point.suite,
+            "number": point.number,
+            "procedure": point.procedure,
+            "plan": point.plan,
+            "plan_options": dict(point.plan_options),
+            "hosts": list(point.hosts),
+            "networks": list(point.networks),
+            "frame_size": point.frame_size,
+            "mix": describe_mix(plan_of(point), read_size(point.frame_size)),
+            "directions": list(point.directions),
+            "hash_type": point.hash_type,
+            "goal": dict(point.goal),
+            "repetitions": point.repetitions,
+            "sent": self.traffic.to_document(host_macs=point.goal["host-macs"]),
+            "expected_s": self.expected_s,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """A whole campaign before it is measured."""
+
+    plan: CampaignPlan
+    rows: tuple[OutlineRow, ...]
+    """In the order of the file."""
+    deviations: tuple[Deviation, ...]
+    """That the file itself asks for."""
+    notes: tuple[str, ...]
+    """What may spoil results, or has to be done by hand."""
+
+    @property
+    def expected_s(self) -> float:
+        return sum(row.expected_s for row in self.rows)
+
+    @property
+    def repetitions(self) -> int:
+        """Of all points."""
+        return sum(row.point.repetitions for row in self.rows)
+
+    def to_document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.plan.name,
+            "testbed": self.plan.spec["testbed"],
+            "seed": self.plan.seed,
+            "order": self.plan.order,
+            "points": [row.to_document() for row in self.rows],
+            "repetitions": self.repetitions,
+            "expected_s": self.expected_s,
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+            "notes": list(self.notes),
+        }
+
+
+def describe(plan: CampaignPlan) -> Outline:
+    """Every point with what it will send, its place in the order of measuring, and the time that it should take."""
+    places: dict[str, int] = {}
+    for job in jobs(plan):
+        places.setdefault(job.point.key, len(places) + 1)
+    rows = []
+    for point in plan.points:
+        traffic = Traffic(plan=plan_of(point), directions=point.directions)
+        place = places[point.key]
+        rows.append(OutlineRow(point=point, place=place, traffic=traffic, goal=goal_in_words(point), expected_s=time_of(point)))
+    return Outline(plan=plan, rows=tuple(rows), deviations=tuple(deviations_of(plan)), notes=tuple(_notes(plan)))
+
+
+def deviations_of(plan: CampaignPlan) -> list[Deviation]:
+    """Of the suites that have no point with a single address pair (SEED-02, SEED-85)."""
+    suites = dict.fromkeys(point.suite for point in plan.points)
+    with_one = {point.suite for point in plan.points if point.is_single_pair}
+    return [
+        Deviation(requirement="SEED-02", text=f"suite {suite!r} has no point with a single address pair (single-pair-first = false)")
+        for suite in suites
+        if suite not in with_one
+    ]
+
+
+def goal_in_words(point: Point) -> str:
+    """What the procedure looks for, and how long its trials are."""
+    request = read_point(point)
+    is_after = AFTER in point.goal
+    match request.goal:
+        case ThroughputGoal() as goal:
+            loss = f", loss up to {format_ratio(goal.loss_ratio)}" if goal.loss_ratio else ""
+            return (
+                f"{goal.search} search{_up_to(goal.max_fps)}, to {format_ratio(goal.precision)}{loss}; trials of"
+                f" {format_duration(goal.duration_s)}, confirmed by {format_duration(goal.final_duration_s)}"
+            )
+        case MlrGoals() as goals:
+            return f"mlr search{_up_to(goals.max_fps)} for {', '.join(goal.name for goal in goals.goals)}"
+        case LossGoal() as goal:
+            return f"loss{_up_to(goal.max_fps)}, steps of {format_ratio(goal.step)}; trials of {format_duration(goal.duration_s)}"
+        case DelayGoal() as goal:
+            load = "the throughput of its suite" if is_after else format_rate(goal.rate_fps)
+            return f"{goal.repetitions} trials of {format_duration(goal.length_s)} at {load}"
+        case RecoveryGoal() as goal:
+            load = "the throughput of its suite" if is_after else format_rate(goal.throughput_fps)
+            return f"{goal.repetitions} overloads of {format_duration(goal.duration_s)} at 110 % of {load}"
+        case BurstGoal() as goal:
+            return f"intervals of bursts of {', '.join(map(str, goal.burst_frames))} frames; trials of {format_duration(goal.duration_s)}"
+        case BackToBackGoal() as goal:
+            return f"{goal.repetitions} searches for the longest burst, up to {format_duration(goal.max_burst_s)}"
+
+
+def _up_to(max_fps: float) -> str:
+    return " from the line rate, or the tester's ceiling" if math.isinf(max_fps) else f" from {format_rate(max_fps)}"
+
+
+def _notes(plan: CampaignPlan) -> list[str]:
+    notes = []
+    for suite in dict.fromkeys(point.suite for point in plan.points):
+        of_suite = [point for point in plan.points if point.suite == suite]
+        notes += [f"{suite}: {warning}" for warning in plan_warnings(plan_of(max(of_suite, key=lambda point: sum(point.hosts))))]
+    if plan.testbed == REFERENCE:
+        return notes
+    unhooked = [suite for suite, hooks in plan.suite_hooks.items() if hooks.before_suite is None and hooks.before_point is None]
+    settings: Mapping[tuple[str, str | None], str] = {
+        (point.plan, point.hash_type): point.suite for point in plan.points if point.suite in unhooked
+    }
+    if len({(point.plan, point.hash_type) for point in plan.points}) > 1 and settings:
+        wanted = ", ".join(f"{name}{f' with {hash_type}' if hash_type else ''}" for name, hash_type in settings)
+        notes.append(
+            f"The DUT has to be set up differently in the course of this campaign ({wanted}), and no hook does it: write before-suite or"
+            " before-point commands, or a file for each set-up."
+        )
+    return notes

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: where a mistake stands, for errors of parts that know options of the shell only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from evenhand.errors import EvenhandError, RequestError
+
+_DASHES = re.compile(r"--(?=[a-z])")
+_OTHER_NAMES = {"frame-size": "frame-sizes"}
+"""Options that are lists in a file."""
+
+
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """An error inside is of this place. Options have no dashes in a file: `--rate` becomes `rate`."""
+    try:
+        yield
+    except EvenhandError as error:
+        inner = _DASHES.sub("", error.where)
+        place = ": ".join(part for part in (where, _OTHER_NAMES.get(inner, inner)) if part)
+        raise RequestError(error.what, where=place, next_step=_DASHES.sub("", error.next_step) or "Correct it there.") from error

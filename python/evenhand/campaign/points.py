@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: a file becomes points in the order of the file, and jobs in the order of measuring. What cannot be is refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, product, takewhile
+from typing import Any
+
+from evenhand.campaign.file import DEFAULT_REPETITIONS, REFERENCE, CampaignFile, Hooks, Reference, Suite
+from evenhand.campaign.options import AFTER, LOADED, REPEATS_ITSELF, make_point_plan, options_of, plan_of, read_point, read_size
+from evenhand.campaign.place import placed
+from evenhand.campaign.reference import reference_dut
+from evenhand.cli.common import parse_counts, read_frame_sizes
+from evenhand.errors import RequestError
+from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
+from evenhand.procedure import BOTH_DIRECTIONS, check_whole_sizes, choose_frames
+from evenhand.series.campaign import HashType, Point, ProcedureName
+from evenhand.series.folders import without_folders
+from evenhand.testbed.vlan import TAG_OCTETS
+
+DOUBLING, MAXIMUM = "doubling", "max"
+ONE_PAIR = ((1, 1), (1, 1))
+"""Hosts and networks of both sides (SEED-02)."""
+ONE_SIZE: tuple[ProcedureName, ...] = ("back-to-back", "burst", "recovery")
+"""Procedures whose frames are all of one size."""
+_PLAN_KEYWORDS = ("mix", "host_mode", "network_mode", "fixed_source", "fixed_source_network", "common_network", "source_ports",
+                  "destination_ports")  # fmt: skip
+_STRUCTURE = ("name", "procedure", "plan", "hosts", "networks", "frame-sizes", "hash-types", "repetitions", "inner-repetitions",
+              "single-pair-first", "hooks", "one-way", *(keyword.replace("_", "-") for keyword in _PLAN_KEYWORDS))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignPlan:
+    """A campaign as it will be measured."""
+
+    name: str
+    seed: int
+    order: str
+    """`in-turn` or `shuffled`."""
+    spec: Mapping[str, Any]
+    """The file as it was understood, every default filled in, by the keys of the file; fit for JSON. No folders."""
+    points: tuple[Point, ...]
+    """In the order of the file: suite by suite, the single address pair first in each (SEED-02)."""
+    hooks: Hooks
+    """Of the campaign."""
+    suite_hooks: Mapping[str, Hooks]
+    """By suite: its own over the campaign's."""
+    testbed: str | None
+    """As it is found from here: a file, `lab:linux`, or `reference`. None: the file names none."""
+    reference: Reference | None
+    """Set if the testbed is, or may be, `reference`."""
+
+
+def expand(file: CampaignFile) -> CampaignPlan:
+    """All points of a campaign. Whatever can be refused without a DUT is refused here, before anything is measured.
+
+    Raises:
+        RequestError: Names the file, the suite and the key.
+    """
+    points: list[Point] = []
+    suites = []
+    for suite in file.suite:
+        where = f"{file.where}: suite {suite.name!r}"
+        _check_hash_types(suite, file, where)
+        found = _points_of(suite, where)
+        points += found
+        suites.append(_spec_of(suite, found))
+    _check_keys(points, file.where)
+    if file.testbed == REFERENCE or file.reference is not None:
+        _check_reference(file, points)
+    spec = {**file.to_document(), "testbed": without_folders(file.testbed), "hooks": _spec_of_hooks(file.hooks), "suite": suites}
+    return CampaignPlan(
+        name=file.name, seed=file.seed, order=file.order, spec=spec, points=tuple(points), hooks=file.hooks,
+        suite_hooks={suite.name: suite.hooks.over(file.hooks) for suite in file.suite}, testbed=file.testbed_place,
+        reference=file.reference or (Reference() if file.testbed == REFERENCE else None),
+    )  # fmt: skip
+
+
+def _points_of(suite: Suite, where: str) -> list[Point]:
+    for given, key in ((suite.procedure, "procedure"), (suite.hash_types or (), "hash-types")):
+        _check_once(given, f"{where}: {key}")
+    _check_options(suite, where)
+    with placed(where):
+        networks = parse_counts(None if suite.networks is None else str(suite.networks), where="networks")
+        keywords = {key: getattr(suite, key) for key in _PLAN_KEYWORDS}
+        options = {key: value for key, value in keywords.items() if value != Suite.model_fields[key].default}
+        whole = make_point_plan(suite.plan, None, networks, options)
+        sizes, _ = read_frame_sizes(whole, [str(size) for size in suite.frame_sizes or ()])
+        counts = _counts(suite, whole)
+    # What gives a throughput comes before what takes it.
+    procedures = sorted(suite.procedure, key=lambda name: name != "throughput")
+    hash_types: tuple[HashType | None, ...] = suite.hash_types or (None,)
+    points: list[Point] = []
+    for (hosts, of_networks), procedure, size, hash_type in product(counts, procedures, sizes, hash_types):
+        goal = options_of(procedure) | _given(suite, procedure)
+        n = f"n={_both(hosts)}" + (f",r={_both(of_networks)}" if whole.left.hosts.networks is not None else "")
+        parts = [suite.name, procedure, _short(size), *([hash_type] if len(hash_types) > 1 and hash_type else []), n]
+        if _takes_throughput(procedure, goal, suite, where):
+            goal[AFTER] = "/".join(str(part) for part in (suite.name, "throughput", *parts[2:]))
+        point = Point(
+            key="/".join(str(part) for part in parts), suite=suite.name, number=len(points), procedure=procedure, plan=whole.title,
+            plan_options=options, hosts=hosts, networks=of_networks, frame_size=_short(size),
+            directions=("forward",) if suite.one_way else BOTH_DIRECTIONS, hash_type=hash_type, goal=goal,
+            repetitions=suite.repetitions or (1 if procedure in REPEATS_ITSELF else DEFAULT_REPETITIONS),
+        )  # fmt: skip
+        with placed(where):
+            if procedure in ONE_SIZE:
+                check_whole_sizes([size])
+            read_point(point)
+        points.append(point)
+    return points
+
+
+def _check_hash_types(suite: Suite, file: CampaignFile, where: str) -> None:
+    """RequestError for a hash that the DUT cannot be set to (SEED-69)."""
+    for hash_type in suite.hash_types or ():
+        if file.dut is not None and hash_type not in file.dut.hash_types:
+            raise RequestError(
+                f"{hash_type}: {file.dut.reason}", where=f"{where}: hash-types", next_step=f"Use {' or '.join(file.dut.hash_types)}."
+            )
+
+
+def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
+    """RequestError for a router that cannot be, or frames that it would not take."""
+    for point in points:
+        with placed(f"{file.where}: reference"):
+            dut = reference_dut(file.reference or Reference(), point.hash_type)
+        with placed(f"{file.where}: suite {point.suite!r}"):
+            size = read_size(point.frame_size)
+            tags = TAG_OCTETS * max((len(vlan) for vlan in dut.vlans.values()), default=0)
+            chosen, _ = choose_frames(plan_of(point), size, tag_octets=tags)
+            if largest_octets(chosen) - tags > dut.largest_frame_size:
+                raise RequestError(
+                    f"{point.frame_size}: the reference router takes frames of {dut.largest_frame_size} octets at the most",
+                    where="frame-sizes", next_step=f"Write largest-frame = {largest_octets(chosen)} in [reference].",
+                )  # fmt: skip
+
+
+def _check_options(suite: Suite, where: str) -> None:
+    """RequestError for an option that no procedure of the suite has: it would be without effect."""
+    known = {procedure: options_of(procedure) for procedure in suite.procedure}
+    for name, field in Suite.model_fields.items():
+        option = field.alias or name
+        if name not in suite.model_fields_set or option in _STRUCTURE or any(option in options for options in known.values()):
+            continue
+        raise RequestError(
+            f"{option!r} is no option of {' or '.join(suite.procedure)}", where=f"{where}: {option}",
+            next_step=f"Known here: {', '.join(sorted({option for options in known.values() for option in options} - {'repetitions'}))}.",
+        )  # fmt: skip
+    if suite.inner_repetitions is not None and not set(suite.procedure) & set(REPEATS_ITSELF):
+        raise RequestError(
+            f"{' and '.join(suite.procedure)}: no procedure that repeats itself", where=f"{where}: inner-repetitions",
+            next_step=f"Write repetitions; inner-repetitions are those of {', '.join(REPEATS_ITSELF)}.",
+        )  # fmt: skip
+
+
+def _given(suite: Suite, procedure: ProcedureName) -> dict[str, Any]:
+    """What the suite says of the procedure's options."""
+    given = {field.alias or name: getattr(suite, name) for name, field in Suite.model_fields.items()}
+    known = options_of(procedure)
+    found = {option: value for option, value in given.items() if option in known and value is not None}
+    found.pop("repetitions", None)
+    if suite.inner_repetitions is not None and procedure in REPEATS_ITSELF:
+        found["repetitions"] = suite.inner_repetitions
+    return {option: list(value) if isinstance(value, tuple) else value for option, value in found.items()}
+
+
+def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Hosts and networks of each point; that with a single pair first."""
+    most, networks = _sides(whole, "hosts"), _sides(whole, "networks")
+    counts: list[tuple[int, int]] = []
+    for value in suite.hosts:
+        if value == DOUBLING:
+            found = [(n, n) for n in takewhile(lambda n: n < min(most), (2**k for k in count()))] + [most]
+        elif value == MAXIMUM:
+            found = [most]
+        else:
+            hosts = parse_counts(str(value), where="hosts")
+            found = [hosts if isinstance(hosts, tuple) else (hosts or 1, hosts or 1)]
+        for pair in found:
+            if pair in counts:
+                raise RequestError(f"{_both(pair)} hosts are there twice", where="hosts", next_step="Write each number once.")
+            counts.append(pair)
+    pairs = [(hosts, networks) for hosts in counts]
+    if ONE_PAIR in pairs or suite.single_pair_first:
+        pairs = [ONE_PAIR, *(pair for pair in pairs if pair != ONE_PAIR)]
+    return pairs
+
+
+def _sides(plan: AddressPlan, what: str) -> tuple[int, int]:
+    if what == "hosts":
+        return (plan.left.hosts.count, plan.right.hosts.count)
+    left, right = (1 if side.hosts.networks is None else side.hosts.networks.count for side in plan.sides)
+    return (left, right)
+
+
+def _takes_throughput(procedure: ProcedureName, goal: Mapping[str, Any], suite: Suite, where: str) -> bool:
+    """Whether the point's load comes from the throughput that its suite measures."""
+    own = "throughput" if procedure in ("recovery", "back-to-back") else "rate"
+    if goal.get(own) is not None:
+        return False
+    if "throughput" in suite.procedure:
+        return procedure in (*LOADED, "back-to-back")
+    if procedure in LOADED:
+        raise RequestError(
+            f"{procedure}: at which load?", where=f"{where}: {own}",
+            next_step=f'Write procedure = ["throughput", "{procedure}"], which takes what is measured, or a rate like {own} = "500kfps".',
+        )  # fmt: skip
+    return False
+
+
+def _spec_of(suite: Suite, points: Sequence[Point]) -> dict[str, Any]:
+    """The suite with every default, also those that depend on the plan and the procedures."""
+    written = suite.to_document()
+    return {
+        **{key: written[key] for key in _STRUCTURE if key in written and key != "inner-repetitions"},
+        "hooks": _spec_of_hooks(suite.hooks),
+        "hosts": [_both(hosts) for hosts in dict.fromkeys(point.hosts for point in points)],
+        "frame-sizes": list(dict.fromkeys(point.frame_size for point in points)),
+        "repetitions": {point.procedure: point.repetitions for point in points},
+        "options": {point.procedure: {name: value for name, value in point.goal.items() if name != AFTER} for point in points},
+    }
+
+
+def _spec_of_hooks(hooks: Hooks) -> dict[str, Any]:
+    """A command without the folders of its words: they tell more of a run's owner than of the run."""
+    return {
+        key: " ".join(without_folders(value.split(" "))) if isinstance(value, str) else value for key, value in hooks.to_document().items()
+    }
+
+
+def _check_once(values: Sequence[Any], where: str) -> None:
+    twice = next((value for value in values if values.count(value) > 1), None)
+    if twice is not None:
+        raise RequestError(f"{twice!r} is there twice", where=where, next_step="Write it once.")
+
+
+def _check_keys(points: Sequence[Point], where: str) -> None:
+    """RequestError if two points have one key: they would be one in the file."""
+    keys = [point.key for point in points]
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise RequestError(f"two points are {twice!r}", where=where, next_step="Give the suites other names.")
+
+
+def _both(counts: tuple[int, int]) -> str:
+    return str(counts[0]) if counts[0] == counts[1] else f"{counts[0]},{counts[1]}"
+
+
+def _short(size: FrameSize) -> int | str:
+    if not isinstance(size, Imix):
+        return size
+    return ":".join(["imix", size.sequence, *(f"{letter}={octets}" for letter, octets in size.sizes)])

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: what a campaign will send, for people; fits 80 columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.units import format_count, format_duration
+
+if TYPE_CHECKING:
+    from evenhand.campaign import Outline, OutlineRow
+
+A_LONG_TIME_S = 600.0
+"""From here on nobody wants to know the seconds."""
+
+
+def campaign_plan_report(outline: Outline) -> list[RenderableType]:
+    """A table for each suite, with what all its points have in common above it; then the total, deviations and notes."""
+    parts: list[RenderableType] = []
+    for suite in dict.fromkeys(row.point.suite for row in outline.rows):
+        rows = [row for row in outline.rows if row.point.suite == suite]
+        parts += [*(Text(line) for line in _suite_lines(suite, rows)), _table(rows), Text("")]
+    return [*parts, *(Text(line) for line in campaign_plan_lines(outline))]
+
+
+def campaign_plan_lines(outline: Outline) -> list[str]:
+    """What stands below the tables."""
+    points, repetitions = len(outline.rows), outline.repetitions
+    order = "in turn" if outline.plan.order == "in-turn" else "shuffled by the seed, single address pairs first"
+    return [
+        f"{format_count(points)} {'point' if points == 1 else 'points'}, {format_count(repetitions)}"
+        f" {'repetition' if repetitions == 1 else 'repetitions'}, seed {outline.plan.seed}, {order}.",
+        f"Expected time: {_time(outline.expected_s)}, if no trial has to be repeated.",
+        *(f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in outline.deviations),
+        *(f"Note: {note}" for note in outline.notes),
+    ]
+
+
+def _suite_lines(suite: str, rows: list[OutlineRow]) -> list[str]:
+    largest = max(rows, key=lambda row: sum(row.point.hosts))
+    goals = dict.fromkeys((row.point.procedure, row.goal) for row in rows)
+    return [
+        f"{suite}: {' and '.join(largest.point.directions)}",
+        f"  {largest.traffic.lines()[0]}",
+        *(f"  {procedure}: {goal}." for procedure, goal in goals),
+    ]
+
+
+def _time(expected_s: float) -> str:
+    return format_duration(round(expected_s / 60) * 60 if expected_s > A_LONG_TIME_S else round(expected_s))
+
+
+def _table(rows: list[OutlineRow]) -> Table:
+    """Columns in which all rows are alike but for what tells them apart: place, point, repetitions, time."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    has_hash = any(row.point.hash_type for row in rows)
+    for name in ("order", "procedure", "octets", "hosts", *(["hash"] if has_hash else []), "times", "expected"):
+        is_text = name in ("procedure", "hash")
+        table.add_column(name, justify="left" if is_text else "right", no_wrap=name != "octets", overflow="fold")
+    for row in rows:
+        point = row.point
+        cells = [str(row.place), point.procedure, str(point.frame_size), row.hosts]
+        cells += [point.hash_type or "-"] if has_hash else []
+        table.add_row(*cells, str(point.repetitions), _time(row.expected_s))
+    return table
