@@ -17,7 +17,7 @@ SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args='-g1 -f
 help:  ## list these verbs
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-bench .venv/.deps-prove  ## install now what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
+deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-docs .venv/.deps-bench .venv/.deps-prove  ## install now what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
 
 # Each verb installs what it needs, once: groups of tools/debian-packages.txt, and for them what .venv must have.
 .venv/.deps-build: requirements.lock pyproject.toml tools/debian-packages.txt tools/install-dependencies
@@ -29,6 +29,10 @@ deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-bench .ven
 	@touch $@
 
 .venv/.deps-prove: requirements-prove.lock
+
+.venv/.deps-docs: .venv/.deps-build requirements-docs.lock
+	tools/install-dependencies docs
+	@touch $@
 
 build: .venv/.deps-build build/build.ninja  ## build engine and router: build/engine/evenhand-engine, build/router/evenhand-router
 	@ninja -C build
@@ -61,7 +65,7 @@ build-lint/build.ninja: Makefile | .venv/.deps-lint
 test: build-tests build-asan  ## run all tests: C++, C++ under sanitizers, Python
 	@$(PYTHON) tools/run_tests.py
 
-lint: .venv/.deps-lint build-lint/build.ninja  ## check format, types, known mistakes, spelling, licences; `tools/lint NAME` runs one
+lint: .venv/.deps-lint .venv/.deps-docs build-lint/build.ninja  ## check format, types, known mistakes, spelling, licences, the site of docs/; `tools/lint NAME` runs one
 	@tools/lint
 
 format: .venv/.deps-lint  ## format C++ and Python
@@ -80,9 +84,10 @@ demo-linux: build  ## measure the kernel's own router in a network namespace (wi
 prove: build-tests build-asan .venv/.deps-prove  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth, l3fwd, breaks on purpose; an hour
 	@tools/prove
 
-docs: .venv/.deps-build  ## write the generated pages of docs/reference/
+docs: .venv/.deps-docs  ## write the generated pages of docs/reference/, then all pages as a site with search: build-site/html/index.html
 	@tools/generate-docs
+	@$(PYTHON) tools/build_site.py
 
 clean:  ## remove what these verbs made here; Debian packages stay
-	rm -rf build build-asan build-lint .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build build-asan build-lint build-site .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
@@ -13,7 +19,6 @@ DOCUMENTS = sorted(
     key=lambda path: path.relative_to(ROOT).as_posix(),
 )
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +88,27 @@ def commands() -> list[Command]:
 
 
 def links(path: Path) -> list[str]:
-    """Targets of the links to files of this project, without anchors."""
-    text = _FENCE.sub("", path.read_text(encoding="utf-8"))
-    return [target.partition("#")[0] for target in _LINK.findall(text) if not re.match(r"[a-z]+:|#", target)]
+    """Targets of the links and pictures of a document that are not on another host, with their anchors."""
+    inner = (child for token in _parsed(path) for child in token.children or ())
+    targets = (child.attrGet("href") if child.type == "link_open" else child.attrGet("src") for child in inner)
+    return [unquote(str(target)) for target in targets if target and not re.match(r"[a-z]+:", str(target))]
+
+
+def anchors(path: Path) -> set[str]:
+    """What a forge makes of a document's headings, for links to end at."""
+    tokens = _parsed(path)
+    found: list[str] = []
+    for heading, inline in pairwise(tokens):
+        if heading.type == "heading_open":
+            text = "".join(child.content for child in inline.children or ())
+            found.append(re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-"))
+    # A heading that stands twice gets a number, and not the same one everywhere: nothing should end there.
+    return {anchor for anchor in found if found.count(anchor) == 1}
+
+
+@cache
+def _parsed(path: Path) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8"))
 
 
 def table_rows(name: str, first_cell: str) -> list[list[str]]:

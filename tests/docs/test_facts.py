@@ -30,14 +30,9 @@ from evenhand.testbed.drivers import DRIVERS
 from evenhand.testbed.eal_arguments import ALLOWED, INSTEAD
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
 from evenhand.units import parse_duration
-from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, links, name_of, read, table_rows
+from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, name_of, read, table_rows
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-def test_links_lead_somewhere(path: Path) -> None:
-    assert [target for target in links(path) if not (path.parent / target).exists()] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

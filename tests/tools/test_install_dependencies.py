@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUPS = ("build", "run", "test", "lint", "bench", "prove")
+GROUPS = ("build", "run", "test", "lint", "docs", "bench", "prove")
 NOBODY = 65534
 
 # bash and sed are on every Debian. It offers hello, which nobody has, and none of the others.
@@ -126,10 +126,10 @@ def _groups_that_make_installs(*verbs: str) -> set[str]:
         ("build", {"build", "run"}),
         ("demo", {"build", "run"}),
         ("demo-linux", {"build", "run"}),
-        ("docs", {"build", "run"}),
+        ("docs", {"build", "run", "docs"}),
         ("test", {"build", "run", "test"}),
         ("prove", {"build", "run", "test", "prove"}),
-        ("lint", {"build", "run", "lint"}),
+        ("lint", {"build", "run", "lint", "docs"}),
         ("format", {"build", "run", "lint"}),
         ("bench", {"build", "run", "bench"}),
         ("deps", set(GROUPS)),
@@ -150,12 +150,15 @@ def _normal(package: str) -> str:
 
 def test_lock_files_hold_what_pyproject_asks_for_each_package_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    to_run, besides = _locked("requirements.lock"), _locked("requirements-dev.lock")
+    to_run, besides, for_docs = (_locked(name) for name in ("requirements.lock", "requirements-dev.lock", "requirements-docs.lock"))
     assert {_normal(name) for name in project["dependencies"]} <= set(to_run)
     assert {_normal(name) for name in project["optional-dependencies"]["dev"]} <= set(besides)
-    assert set(to_run) & set(besides) == set()
+    assert {_normal(name) for name in project["optional-dependencies"]["docs"]} <= set(to_run | for_docs)
+    assert set(to_run) & set(besides | for_docs) == set()
+    assert {name: besides[name] for name in set(besides) & set(for_docs)} == {name: for_docs[name] for name in set(besides) & set(for_docs)}
     assert all(to_run.values())
     assert all(besides.values())
+    assert all(for_docs.values())
 
 
 def test_virtualenv_holds_the_locked_versions() -> None:
