@@ -28,6 +28,8 @@ deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-bench .ven
 	tools/install-dependencies $*
 	@touch $@
 
+.venv/.deps-prove: requirements-prove.lock
+
 build: .venv/.deps-build build/build.ninja  ## build engine and router: build/engine/evenhand-engine, build/router/evenhand-router
 	@ninja -C build
 

@@ -35,6 +35,8 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
 | 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that it does not reach, what `--require` asks for |
 | 4 | bug |
+| 5 | what was found cannot be written to stdout: a full disk, a closed descriptor. It was found all the same; what is stored in files is stored |
+| 141 | the reader of stdout has gone (`\| head`), as if SIGPIPE had ended the program; nothing is said |
 | 130, 143 | interrupted by Ctrl-C, by SIGTERM |
 
 An error is three lines on stderr: what is wrong, where, what to do next. `--debug` adds the trace.

@@ -32,6 +32,10 @@ _PREFIX = "evenhand-"
 _FOREIGN_WRITERS = stat.S_IWGRP | stat.S_IWOTH
 
 
+class InUseError(HostError):
+    """Somebody else has it; perhaps only until the engine of a process that was killed has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """What can be locked."""
@@ -52,7 +56,8 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
     """Lock all of them until the block ends; gives the files' descriptors, for the engine to inherit.
 
     Raises:
-        HostError: Somebody else holds one of them; names the process. Or no folder for the locks can be had.
+        InUseError: Somebody else holds one of them; names the process.
+        HostError: No folder for the locks can be had.
     """
     with ExitStack() as stack:
         descriptors = []
@@ -62,14 +67,14 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
             try:
                 descriptors.append(stack.enter_context(lock_file(path)))
             except BlockingIOError:
-                raise HostError(f"{resource.label} is in use by {_holder(path)}", where=where, next_step=next_step) from None
+                raise InUseError(f"{resource.label} is in use by {_holder(path)}", where=where, next_step=next_step) from None
             except OSError as error:
                 raise HostError(
                     f"{resource.label} cannot be locked: {error.strerror}", where=str(path), next_step="Make that folder writable for you."
                 ) from error
             other = _other_users_lock(resource)
             if other is not None:
-                raise HostError(f"{resource.label} is in use by {other}", where=where, next_step=next_step)
+                raise InUseError(f"{resource.label} is in use by {other}", where=where, next_step=next_step)
         yield tuple(descriptors)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small campaign on the simulated device of tests/trial/scripted_engine.py, and what a file must hold of it however often it was killed."""
+"""A small campaign on the simulated device of tests/trial/scripted_engine.py, and what its file must hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ final-duration = "2s"
 precision = "2%"
 waits = "short"
 """
-CAMPAIGN = f"""
+CAMPAIGN = """
 name = "small"
 testbed = "testbed.toml"
 seed = 7
@@ -26,8 +26,8 @@ seed = 7
 [[suite]]
 name = "many"
 hosts = [1, 4, 16]
-repetitions = 2
-{OPTIONS}
+repetitions = REPETITIONS
+OPTIONS
 
 [[suite]]
 name = "delays"
@@ -38,11 +38,16 @@ inner-repetitions = 3
 from = "0s"
 tagged = 5
 single-pair-first = false
-{OPTIONS}
-"""
+OPTIONS
+""".replace("OPTIONS", OPTIONS)
 
 
-def write_campaign(folder: Path, text: str = CAMPAIGN, *, part: str = "simulated-640000--512", name: str = "small.toml") -> Path:
+def small(repetitions: int) -> str:
+    """So many of its first three points."""
+    return CAMPAIGN.replace("REPETITIONS", str(repetitions))
+
+
+def write_campaign(folder: Path, text: str, *, part: str = "simulated-640000--512", name: str = "small.toml") -> Path:
     """A campaign file and its testbed, and an engine that plays this part; the environment must name it as EVENHAND_ENGINE."""
     (folder / "testbed.toml").write_text(TESTBED)
     engine = folder / "engine"
@@ -54,7 +59,7 @@ def write_campaign(folder: Path, text: str = CAMPAIGN, *, part: str = "simulated
 
 
 def essence(record: CampaignRecord) -> list[Any]:
-    """All of a campaign but the times at which things were done. A trial's number in its engine's session counts from its search."""
+    """All of a campaign but the times at which things were done, and the numbers of requests to the engine."""
     return [
         (
             point.point, point.state, point.reason,
@@ -64,7 +69,7 @@ def essence(record: CampaignRecord) -> list[Any]:
                     [
                         (
                             search.name, search.kind, search.plan, search.goal, search.outcome, search.result,
-                            [(trial.number, trial.purpose, trial.attempt, trial.result.raw) for trial in search.trials],
+                            [(t.number, t.purpose, t.attempt, {**t.result.raw, "id": None}) for t in search.trials],
                         )
                         for search in repetition.searches
                     ],

@@ -56,7 +56,13 @@ LINES: dict[str, tuple[str, ...]] = {
     "trial": ("trial", "TESTBED", "--rate", "1kfps", "--duration", "1s", "--waits", "short"),
 }
 REAL_ENGINE = ("plan frames", "plan prove")
-ELSEWHERE = {"demo": "tests/cli/test_reference_demo.py", "router": "tests/cli/test_router.py"}
+ELSEWHERE = {
+    "run": "tests/campaign/test_documents.py",
+    "status": "tests/campaign/test_documents.py",
+    "demo": "tests/cli/test_reference_demo.py",
+    "router": "tests/cli/test_router.py",
+    "show": "tests/cli/test_show.py",
+}
 
 
 def validate(document: Any) -> None:

@@ -21,6 +21,7 @@ VERBS = [
     ("router",),
     ("throughput",),
     ("trial",),
+    ("show",),
     ("plan", "show"),
     ("plan", "frames"),
     ("dut", "setup"),

@@ -13,6 +13,7 @@ import pytest
 from evenhand.plan import TOPOLOGIES, Traffic, make_plan
 from evenhand.series import read_run
 from tests.cli.running import TESTBED, Ended
+from tests.series.hostile import change_json, write_run
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
@@ -153,3 +154,18 @@ def test_the_single_pair_of_a_plan_leaves_the_duts_set_up_as_it_is(name: str) ->
     assert Traffic(plan=one).is_single_pair
     assert [(side.dut, side.routes, side.gateway) for side in one.sides] == [(side.dut, side.routes, side.gateway) for side in plan.sides]
     assert one.left.hosts.first_address == plan.left.hosts.first_address
+
+
+@pytest.mark.parametrize("column", ["setup", "goal", "plan"])
+@pytest.mark.parametrize("verb", ["throughput", "latency"])
+def test_a_run_whose_search_lacks_what_is_compared_is_a_bad_request(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, verb: str, column: str
+) -> None:
+    """`--after` reads a file that anybody may have sent."""
+    engine_playing("simulated-640000")
+    run = write_run(tmp_path / "hostile.evenhand")
+    for edit in (lambda _: {}, lambda value: {**value, "testbed": {"left": 1}, "loss_ratio": "x", "name": []}):
+        change_json(run, f"searches.{column}", edit)
+        ended = evenhand(verb, testbed, "--after", run, "--no-run", *(("--maximum-rate", "1Mfps") if verb == "throughput" else ()))
+        assert ended.code == 2, ended.err
+        assert [line.split(":")[0] for line in ended.err.splitlines()[-3:]] == ["Error", "Where", "Next"]

@@ -79,3 +79,13 @@ def test_every_procedure_has_its_figure() -> None:
 def test_a_mix_is_named() -> None:
     (point,) = read_record(FILES / "version-1-loss.evenhand").points
     assert (point.point.plan, point.point.plan_options) == ("gateway-v4+gateway-v6", {"mix": "9/1"})
+
+
+def test_a_campaign_of_version_2_opens() -> None:
+    record = read_record(FILES / "version-2-campaign.evenhand")
+    assert (record.name, record.is_campaign, record.suites) == ("kept", True, ("a",))
+    one, many = record.points
+    assert (one.state, one.values, one.point.is_single_pair) == (PointState.MEASURED, (625_000.0, 625_000.0), True)
+    assert (many.state, many.reason) == (PointState.NO_NUMBER, "the hook before-point ended with exit code 1: a/throughput/64/n=4")
+    assert [hook.output for hook in many.hooks] == ["a/throughput/64/n=4\n"]
+    assert record.testbeds.keys() == {"testbed.toml"}

@@ -2,6 +2,7 @@
 """Campaign, above the procedures: what a campaign file asks for, point by point."""
 
 from evenhand.campaign.estimate import time_of
+from evenhand.campaign.facts import testbed_facts, tester_facts
 from evenhand.campaign.file import REFERENCE, CampaignFile, Hooks, Reference, Suite, make_campaign, read_campaign
 from evenhand.campaign.jobs import Job, difference, jobs, seed_of
 from evenhand.campaign.options import AFTER, PointRequest, plan_of, read_point
@@ -35,5 +36,7 @@ __all__ = [
     "read_point",
     "reference_dut",
     "seed_of",
+    "testbed_facts",
+    "tester_facts",
     "time_of",
 ]

@@ -269,5 +269,5 @@ def _place(loc: tuple[Any, ...], document: dict[str, Any], where: str) -> str:
 
 
 def _named(loc: tuple[Any, ...]) -> list[str]:
-    """Without what pydantic adds for the alternatives of a union."""
-    return [str(part) for part in loc if isinstance(part, str) and not any(mark in part for mark in "[(") and part not in ("int", "str")]
+    """Keys alone, without numbers of items and what pydantic adds for the alternatives of a union."""
+    return [str(part) for part in loc if isinstance(part, str) and part not in ("int", "str", "constrained-int")]

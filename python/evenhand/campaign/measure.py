@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
+from evenhand.campaign.facts import testbed_facts
 from evenhand.campaign.file import REFERENCE, Hooks, Reference
 from evenhand.campaign.hooks import environment_of, run_hook, why_failed
 from evenhand.campaign.jobs import Job
 from evenhand.campaign.options import PointRequest, plan_of, read_point
 from evenhand.campaign.reference import reference_dut
 from evenhand.errors import EvenhandError
+from evenhand.locks import InUseError
 from evenhand.procedure import (
     Conditions,
     Note,
@@ -31,11 +34,14 @@ from evenhand.reference import reference_router
 from evenhand.series.campaign import HookRun, Point
 from evenhand.series.campaign_store import Ended
 from evenhand.series.figures import value_of
-from evenhand.series.record import testbed_document
 from evenhand.series.repetition_recorder import STOPPED, CannotContinueError, RepetitionRecorder
 from evenhand.series.run_points import why_no_number
 from evenhand.series.store import StorageError
 from evenhand.trial import TrialResult, join_directions
+
+ENGINE_ENDS_WITHIN_S = 15.0
+"""When a campaign was killed and goes on at once, its engine may still be closing the ports."""
+LOOK_AGAIN_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +91,7 @@ def measure_point(order: PointOrder, keeper: Keeper, *, engine: Path | None, on_
 
     Raises:
         StorageError: Nothing can be kept any longer.
+        InUseError: Another tester has the testbed.
         EvenhandError: There is no testbed, which is so for every other point.
         KeyboardInterrupt: A trial was stopped.
     """
@@ -112,7 +119,7 @@ def _measure_on(setup: Setup, order: PointOrder, keeper: Keeper, engine: Path | 
         request = read_point(order.point, setup.testbed.limits, throughput_fps=order.throughput_fps)
         for job in order.jobs:
             _measure_repetition(job, request, setup, testbed, order, keeper, engine, on_event)
-    except StorageError:
+    except (StorageError, InUseError):
         raise
     except EvenhandError as error:
         return f"{error.what} ({error.where})" if error.where else error.what
@@ -129,7 +136,8 @@ def _measure_repetition(
     engine: Path | None,
     on_event: OnCampaignEvent,
 ) -> None:
-    for is_anew in (False, True):
+    is_anew, waited_until_s = False, time.monotonic() + ENGINE_ENDS_WITHIN_S
+    while True:
         recorder = keeper.begin(job.point, job.repetition, seed=job.seed, testbed=testbed, anew=is_anew)
         on_event(RepetitionBegan(job=job, stored_trials=recorder.stored_trials))
         bed = OpenTestbed(setup=setup, engine=engine, recorder=recorder, replay=recorder, on_event=on_event)
@@ -137,6 +145,12 @@ def _measure_repetition(
             ended = _measure(bed, job, request, order.single_pair)
         except CannotContinueError:
             on_event(Note(text="It cannot go on where it was cut short, since conditions have changed; this repetition begins anew."))
+            is_anew = True
+            continue
+        except InUseError:
+            if time.monotonic() > waited_until_s:
+                raise
+            time.sleep(LOOK_AGAIN_S)
             continue
         if ended.outcome == STOPPED:
             raise KeyboardInterrupt
@@ -153,7 +167,7 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: Sin
     found: Any
     match point.procedure:
         case "throughput":
-            found = _beside(bed.throughput(goal=goal, name=name, **conditions), single_pair)
+            found = _beside(bed.throughput(goal=goal, name=name, **conditions), single_pair, is_ours=bed.setup.router is not None)
         case "loss":
             found = bed.loss(goal=goal, name=name, **conditions)
         case "latency" | "pdv" | "ipdv":
@@ -172,10 +186,10 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: Sin
     return Ended(outcome=str(found.outcome), value=value, result=document, reason=reason)
 
 
-def _beside(found: Throughput, single_pair: SinglePair | None) -> Throughput:
-    """The result that stands beside that with one pair, if it is the same DUT's (SEED-02)."""
+def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool) -> Throughput:
+    """The result that stands beside that with one pair, if it is the same DUT's (SEED-02). A router of ours has other MACs each time."""
     macs = {side: of.dut for side, of in (found.profile.macs or {}).items()}
-    if single_pair is None or dict(single_pair.dut_macs) != macs:
+    if single_pair is None or (dict(single_pair.dut_macs) != macs and not is_ours):
         return found
     return replace(found, profile=replace(found.profile, single_pair=single_pair))
 
@@ -206,12 +220,16 @@ def _setup_of(order: PointOrder) -> Iterator[Setup]:
 
 
 def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
-    if setup.router is None:
-        document = testbed_document(setup.to_document(), {})
-        return {key: value for key, value in document.items() if key != "tester"}
-    # Each point has a router of its own: what is set for it stands with its searches.
-    reference = (order.reference or Reference()).to_document()
-    return {"dut": {"kind": "reference", "version": setup.router.facts()["version"], "configured": reference}, "testbed": None}
+    """What is known of the testbed, and whether it is the same when the campaign goes on."""
+    facts = testbed_facts(setup)
+    testbed = setup.testbed.model_dump(mode="json")
+    testbed["dut"].pop("threads", None)
+    if setup.router is not None:
+        # Each point has a router of its own: what is set for it stands with its searches.
+        reference = (order.reference or Reference()).to_document()
+        facts["own_dut"] = {"kind": "reference", "version": setup.router.facts()["version"], "configured": reference}
+        testbed = {"tester": testbed["tester"]}
+    return {**facts, "testbed": testbed}
 
 
 def _run_hook(when: str, order: PointOrder, keeper: Keeper, on_event: OnCampaignEvent) -> None:

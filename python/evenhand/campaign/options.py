@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import cache, lru_cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from evenhand.cli.back_to_back import BurstOptions as BackToBackOptions
@@ -78,7 +79,7 @@ def options_of(procedure: ProcedureName) -> dict[str, Any]:
 
     `after` is not among them: in a campaign a throughput comes from a point, not from a file.
     """
-    found = {name: default for group in (*_GROUPS[procedure], *_OF_ALL) for name, _, default in _options(group)}
+    found = {option.name: option.default for group in (*_GROUPS[procedure], *_OF_ALL) for option in _options(group)}
     found.pop(AFTER, None)
     return found | (_LATENCY_OPTIONS if procedure == "latency" else {})
 
@@ -123,6 +124,11 @@ def plan_of(point: Point, *, is_whole: bool = False) -> AddressPlan:
 
 def make_point_plan(name: str, hosts: Counts, networks: Counts, options: Mapping[str, Any]) -> AddressPlan:
     """From a point's fields. RequestError or PlanError if there is no such plan."""
+    return _make_plan(name, hosts, networks, tuple(sorted(options.items())))
+
+
+@lru_cache(maxsize=1024)
+def _make_plan(name: str, hosts: Counts, networks: Counts, options: tuple[tuple[str, Any], ...]) -> AddressPlan:
     keywords = dict(options)
     first, other, share = read_mix(name, keywords.pop("mix", None))
     for key, default, classic in (
@@ -167,26 +173,35 @@ def _read_goal(point: Point, limits: TestbedLimits, throughput_fps: float | None
             return _fill(LoadOptions, options).read(DelayTest.PDV, known_fps, has_variation=has_variation, **retries.read(limits))
 
 
-def _options(group: type) -> Iterator[tuple[str, str, Any]]:
-    """Option without its dashes, field, default."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Option:
+    name: str
+    """Without its dashes."""
+    field: str
+    default: Any
+    choices: type[StrEnum] | None
+    """What makes the field's value of a text; None: the value stands as it is."""
+
+
+@cache
+def _options(group: type) -> tuple[_Option, ...]:
     hints = get_type_hints(group, include_extras=True)
+    found = []
     for field in fields(group):
-        option = get_args(hints[field.name])[1]
-        default = field.default
+        kind, option = get_args(hints[field.name])
         # Typer takes the first name for the default, until it sees that there is an annotation.
         name = next(iter((*option.param_decls, option.default)))
-        yield name.removeprefix("--"), field.name, str(default) if isinstance(default, StrEnum) else default
-
-
-def _values(group: type, options: Mapping[str, Any]) -> dict[str, Any]:
-    hints = get_type_hints(group)
-    found = {}
-    for option, field, default in _options(group):
-        value = options.get(option, default)
-        kind = hints[field]
-        found[field] = kind(value) if isinstance(kind, type) and issubclass(kind, StrEnum) else value
-    return found
+        choices = kind if isinstance(kind, type) and issubclass(kind, StrEnum) else None
+        default = str(field.default) if choices else field.default
+        found.append(_Option(name=name.removeprefix("--"), field=field.name, default=default, choices=choices))
+    return tuple(found)
 
 
 def _fill(group: type[T], options: Mapping[str, Any]) -> T:
-    return group(**_values(group, options))
+    kind: type = group
+    values = {option.field: (option.choices or _as_it_is)(options.get(option.name, option.default)) for option in _options(kind)}
+    return group(**values)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

@@ -9,15 +9,16 @@ from itertools import count, product, takewhile
 from typing import Any
 
 from evenhand.campaign.file import DEFAULT_REPETITIONS, REFERENCE, CampaignFile, Hooks, Reference, Suite
-from evenhand.campaign.options import AFTER, LOADED, REPEATS_ITSELF, make_point_plan, options_of, read_point
+from evenhand.campaign.options import AFTER, LOADED, REPEATS_ITSELF, make_point_plan, options_of, plan_of, read_point, read_size
 from evenhand.campaign.place import placed
 from evenhand.campaign.reference import reference_dut
 from evenhand.cli.common import parse_counts, read_frame_sizes
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, FrameSize, Imix
-from evenhand.procedure import BOTH_DIRECTIONS, check_whole_sizes
+from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
+from evenhand.procedure import BOTH_DIRECTIONS, check_whole_sizes, choose_frames
 from evenhand.series.campaign import HashType, Point, ProcedureName
 from evenhand.series.folders import without_folders
+from evenhand.testbed.vlan import TAG_OCTETS
 
 DOUBLING, MAXIMUM = "doubling", "max"
 ONE_PAIR = ((1, 1), (1, 1))
@@ -68,9 +69,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
         suites.append(_spec_of(suite, found))
     _check_keys(points, file.where)
     if file.testbed == REFERENCE or file.reference is not None:
-        for hash_type in dict.fromkeys(point.hash_type for point in points):
-            with placed(f"{file.where}: reference"):
-                reference_dut(file.reference or Reference(), hash_type)
+        _check_reference(file, points)
     spec = {**file.to_document(), "testbed": without_folders(file.testbed), "hooks": _spec_of_hooks(file.hooks), "suite": suites}
     return CampaignPlan(
         name=file.name, seed=file.seed, order=file.order, spec=spec, points=tuple(points), hooks=file.hooks,
@@ -121,6 +120,22 @@ def _check_hash_types(suite: Suite, file: CampaignFile, where: str) -> None:
             raise RequestError(
                 f"{hash_type}: {file.dut.reason}", where=f"{where}: hash-types", next_step=f"Use {' or '.join(file.dut.hash_types)}."
             )
+
+
+def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
+    """RequestError for a router that cannot be, or frames that it would not take."""
+    for point in points:
+        with placed(f"{file.where}: reference"):
+            dut = reference_dut(file.reference or Reference(), point.hash_type)
+        with placed(f"{file.where}: suite {point.suite!r}"):
+            size = read_size(point.frame_size)
+            tags = TAG_OCTETS * max((len(vlan) for vlan in dut.vlans.values()), default=0)
+            chosen, _ = choose_frames(plan_of(point), size, tag_octets=tags)
+            if largest_octets(chosen) - tags > dut.largest_frame_size:
+                raise RequestError(
+                    f"{point.frame_size}: the reference router takes frames of {dut.largest_frame_size} octets at the most",
+                    where="frame-sizes", next_step=f"Write largest-frame = {largest_octets(chosen)} in [reference].",
+                )  # fmt: skip
 
 
 def _check_options(suite: Suite, where: str) -> None:

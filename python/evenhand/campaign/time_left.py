@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evenhand.campaign.estimate import time_of
+from evenhand.errors import EvenhandError
 from evenhand.series.campaign import Point, ProcedureName
 from evenhand.series.campaign_status import PointStatus
 
@@ -31,7 +32,7 @@ class TimeLeft:
 
     def _of_one(self, point: Point) -> float:
         if point.key not in self._expected_s:
-            self._expected_s[point.key] = time_of(point) / point.repetitions
+            self._expected_s[point.key] = _expected_s(point)
         return self._expected_s[point.key]
 
     def _factor(self, procedure: ProcedureName) -> float:
@@ -39,6 +40,14 @@ class TimeLeft:
             sum(measured for measured, _ in self._sums.values()), sum(expected for _, expected in self._sums.values())
         )  # fmt: skip
         return measured / expected if expected else 1.0
+
+
+def _expected_s(point: Point) -> float:
+    """Of one repetition; 0 for a point of a file that somebody else, or another version, has written, and that cannot be measured here."""
+    try:
+        return time_of(point) / point.repetitions
+    except (EvenhandError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        return 0.0
 
 
 def learnt_from(points: Iterable[PointStatus]) -> TimeLeft:

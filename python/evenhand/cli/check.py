@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from enum import StrEnum
@@ -35,6 +34,7 @@ from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.host import HostSurvey, Part, survey_host
 from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.lab.namespaces import host_errors, run_inside
+from evenhand.own_folder import own_folder
 from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
 from evenhand.procedure import (
     DUT_WAY,
@@ -223,9 +223,9 @@ class _Run:
         else:
             tester = setup.testbed.tester
         with ExitStack() as stack:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-"))
+            folder = stack.enter_context(own_folder())
             limits = None if setup is None else setup.testbed.limits
-            looped = make_looped_setup(tester, Path(folder), limits=limits, largest_octets=largest_octets(self._frame_size))
+            looped = make_looped_setup(tester, folder, limits=limits, largest_octets=largest_octets(self._frame_size))
             self._find_ceiling(LOOPED_WAY, looped, stack.enter_context(self._open(looped, needs_dut=True)), progress)
 
     def to_document(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.after import throughput_searches
 from evenhand.cli.common import (
     DEFAULT_SEED,
     EngineOption,
@@ -37,7 +38,7 @@ from evenhand.procedure.delay import REPETITIONS
 from evenhand.progress import ProgressDisplay
 from evenhand.report import delay_lines, delay_table
 from evenhand.search import Outcome
-from evenhand.series import StoredSearch, read_run, without_folders
+from evenhand.series import StoredSearch, without_folders
 from evenhand.testbed import TestbedLimits, check_rate
 from evenhand.units import format_rate, parse_duration, parse_rate
 
@@ -204,7 +205,7 @@ def read_throughput(path: Path, setup: Setup, plan: AddressPlan, *, frame_size: 
     )
     outcomes = [str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)]
     found: StoredSearch | None = None
-    for search in read_run(path).searches:
+    for search in throughput_searches(path):
         conditions = (
             devices_of(search.setup), search.plan, search.frame_size, search.setup.get("mix"), sorted(search.setup.get("directions", []))
         )  # fmt: skip

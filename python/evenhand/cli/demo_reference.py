@@ -92,15 +92,14 @@ def reference_demo(
             # The first of them is the one with a single pair; each has a router of its own, set up alike but for its hash (SEED-02).
             one_pair = SinglePair.of(cases[0].result, cases[0].profile) if cases else None
             cases.append(replace(done, profile=replace(done.profile, single_pair=one_pair)))
+    _write_page(cases, page, run)  # before anything is printed: a closed pipe must not cost the page
     if json_output:
-        _write_page(cases, page, run)
         write_json(_document(cases, run, page, host_name=host_name))
         return
     console = out()
     console.print(bias_picture(cases))
     for line in bias_lines(cases):
         console.print(line, markup=False)
-    _write_page(cases, page, run)
     for file, what in ((run, "Every trial is stored in"), (page, "The page with the picture:")):
         if file is not None:
             console.print(f"{what} {file}", markup=False)

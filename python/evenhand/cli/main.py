@@ -20,6 +20,7 @@ from evenhand.cli import (
     delay,
     demo,
     dut,
+    export,
     lab,
     learn,
     loss,
@@ -29,20 +30,24 @@ from evenhand.cli import (
     recovery,
     report,
     router,
+    show,
     status,
+    streams,
     throughput,
     trial,
 )
 from evenhand.cli import run as run_verb
 from evenhand.cli.common import err
-from evenhand.errors import EvenhandError, RequestError
+from evenhand.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
+from evenhand.report.plain import visible
 
 INTERRUPTED = 130
 TERMINATED = 143
 
 app = typer.Typer(
     help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
-    epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 130 interrupted. "
+    epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout full, 130 interrupted, "
+    "141 stdout's reader gone. "
     "Try: evenhand plan show gateway-v4",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -69,6 +74,8 @@ app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
 app.command("status", epilog=status.EXAMPLE)(status.status)
 app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
+app.command("show", epilog=show.EXAMPLE)(show.show)
+app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
 
 
@@ -94,6 +101,13 @@ def main(arguments: list[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         code = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
+    except OutputError as error:
+        streams.drop()
+        if error.is_closed_pipe:
+            return streams.BROKEN_PIPE
+        _print_error(error, is_debug=is_debug)
+        return error.exit_code
     except EvenhandError as error:
         _print_error(error, is_debug=is_debug)
         return error.exit_code
@@ -102,6 +116,12 @@ def main(arguments: list[str]) -> int:
 
         rich_format_error(error)  # type: ignore[arg-type]
         return RequestError.exit_code
+    except (OSError, MemoryError) as error:
+        _print_error(_of_the_host(error), is_debug=is_debug)
+        return HostError.exit_code
+    except Exception as error:
+        _print_error(_bug(error), is_debug=is_debug)
+        return EngineError.exit_code
     if code == INTERRUPTED:
         print("Interrupted.", file=sys.stderr)
     return code if isinstance(code, int) else 0
@@ -109,6 +129,7 @@ def main(arguments: list[str]) -> int:
 
 def run() -> None:
     """Entry point."""
+    streams.guard()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
     sys.exit(main(sys.argv[1:]))
@@ -119,6 +140,27 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise SystemExit(TERMINATED)
 
 
+def _of_the_host(error: OSError | MemoryError) -> HostError:
+    """What no verb has foreseen: a folder that may not be read, a disk that is full."""
+    if isinstance(error, MemoryError):
+        made = HostError("this host has too little memory", next_step="End other programs, or ask for less.")
+    else:
+        names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        made = HostError(
+            error.strerror or str(error), where=" and ".join(names), next_step="See its permissions, and the room on its disk."
+        )
+    made.__cause__ = error
+    return made
+
+
+def _bug(error: Exception) -> EngineError:
+    made = EngineError(
+        f"a bug of Evenhand: {type(error).__name__}: {error}", next_step="Please report it, with what the same command shows with --debug."
+    )
+    made.__cause__ = error
+    return made
+
+
 def _print_error(error: EvenhandError, *, is_debug: bool) -> None:
     console = err()
     if is_debug:
@@ -126,4 +168,4 @@ def _print_error(error: EvenhandError, *, is_debug: bool) -> None:
     for title, text, style in (("Error", error.what, "bold red"), ("Where", error.where, "bold"), ("Next", error.next_step, "bold")):
         if text:
             console.print(f"[{style}]{title}:[/] ", end="")
-            console.print(text, markup=False, soft_wrap=True)
+            console.print("\n".join(map(visible, text.split("\n"))), markup=False, soft_wrap=True)

@@ -98,9 +98,7 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
     """The campaign's file that is to be gone on with, if one is, and the file that it was written from."""
     if file.suffix == SUFFIX:
         if not is_resumed:
-            raise RequestError(
-                "this is what a campaign is stored in", where=str(file), next_step=f"Go on with it: evenhand run --resume {file}"
-            )
+            raise RequestError("this is what a campaign is stored in", where=str(file), next_step=f"evenhand run --resume {file}")
         source = read_status(file).source
         found = next((path for path in (file.parent / source, Path(source)) if path.is_file()), None)
         if found is None:

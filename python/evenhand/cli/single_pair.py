@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.after import throughput_searches
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, plan_title, whole_octets
 from evenhand.procedure import RESULTS_OF_THE_DUT, Setup, SinglePair
 from evenhand.search import Outcome
-from evenhand.series import StoredSearch, read_run, without_folders
+from evenhand.series import StoredSearch, without_folders
 
 _PANEL = "First a single address pair (draft, section 2.1)"
 SinglePairFirstOption = Annotated[
@@ -63,7 +64,7 @@ def read_single_pair(
         RequestError, HostError: It cannot be read; it has no such search; or what is compared differs: ports, plan, frame size, directions,
             loss ratio.
     """
-    searches = [search for search in read_run(path).searches if _is_result_with_one_pair(search)]
+    searches = [search for search in throughput_searches(path) if _is_result_with_one_pair(search)]
     if not searches:
         raise RequestError(
             "this run has no finished search with a single address pair",

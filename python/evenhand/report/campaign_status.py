@@ -7,7 +7,9 @@ from statistics import median
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
+from evenhand.report.plain import visible
 from evenhand.series import FIGURES, PointState, ProcedureName
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
 from evenhand.units import format_count, format_duration, format_ratio
@@ -30,12 +32,14 @@ def format_figure(procedure: ProcedureName, value: float) -> str:
 
 def campaign_table(status: CampaignStatus) -> Table:
     """A row for each point: where it stands, and its number."""
-    table = Table(title=f"{status.name}: rates are per direction", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(
+        title=Text(visible(f"{status.name}: rates are per direction")), title_justify="left", box=None, pad_edge=False, header_style="bold"
+    )
     for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
         table.add_column(name, justify="left" if name == "point" else "right", overflow="fold")
     for point in status.points:
         cells = [_shown(point, figure) for figure in (median, min, max)] if point.values else ["-", "-", "-"]
-        table.add_row(point.point.key, f"{point.finished} of {point.point.repetitions}", *cells, format_count(point.trials))
+        table.add_row(Text(visible(point.point.key)), f"{point.finished} of {point.point.repetitions}", *cells, format_count(point.trials))
     return table
 
 
@@ -49,7 +53,7 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     lines.append(_going_on(status, left_s))
     lines += [f"{point.point.key}: {point.reason}." for point in status.points if point.reason is not None]
     lines += [f"Note: {note}." for note in status.notes]
-    return lines
+    return [visible(line) for line in lines]
 
 
 def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:

@@ -147,6 +147,9 @@ class CampaignRecord:
     notes: tuple[str, ...] = field(default=())
     """What else a reader should know, such as another engine since it was resumed."""
 
+    other_searches: tuple[StoredSearch, ...] = field(default=())
+    """That belong to no point, such as a single trial, or a search for the tester's own ceiling."""
+
     @property
     def suites(self) -> tuple[str, ...]:
         """Their names, in order."""

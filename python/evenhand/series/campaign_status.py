@@ -72,16 +72,15 @@ def read_status(path: Path) -> CampaignStatus:
     with open_to_read(path) as tables:
         campaigns = tables.rows("campaign") if "campaign" in tables.names else []
         if not campaigns:
-            raise RequestError(
-                "this is the run of a single verb, not a campaign", where=str(path), next_step="Name the file of a campaign."
-            )
+            raise RequestError("this is the run of a single verb, not a campaign", where=str(path), next_step="Name a campaign's.")
         (run,) = tables.rows("run")
         verdicts, trials = _count_trials(tables)
         repetitions: dict[int, list[Row]] = {}
         for row in tables.rows("repetitions"):
             repetitions.setdefault(row["point_id"], []).append(row)
         return CampaignStatus(
-            path=path, name=campaigns[0]["name"], source=campaigns[0]["source"], spec=as_mapping(campaigns[0]["spec"], "campaign.spec"), created_at=run["created_at"],
+            path=path, name=campaigns[0]["name"], source=campaigns[0]["source"],
+            spec=as_mapping(campaigns[0]["spec"], "campaign.spec"), created_at=run["created_at"],
             finished_at=run["finished_at"], worker=holder_of(campaign_resource(path)), verdicts=verdicts,
             points=tuple(_point_status(row, repetitions.get(row["id"], []), trials[row["id"]]) for row in tables.rows("points")),
             notes=tuple(note for session in tables.rows("sessions") for note in as_texts(session["notes"], "sessions.notes")),

@@ -189,7 +189,7 @@ class CampaignStore(WritableFile):
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
         """What is known of a testbed. The name by which its results know it: another one, if it is no longer what it was."""
-        name, document = without_folders(name), {"tester": self._host, **without_folders(document)}
+        name, document = without_folders(name), without_folders(document)
         text = to_json(document)
         known = dict(self._connection.execute("SELECT name, document FROM testbeds ORDER BY id"))
         free, count = name, 1

@@ -19,7 +19,7 @@ def read_versions() -> dict[str, str]:
 
 
 def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[str, Any]:
-    """CPU, kernel, mitigations, governor, huge pages. What this host does not tell is None.
+    """Machine, CPU, clock, kernel, mitigations, governor, huge pages (SEED-84). What this host does not tell is None.
 
     A run is made to be sent to others: nothing here names the host or who runs it, unless `host_name` asks for the name.
     """
@@ -30,9 +30,11 @@ def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[
     command_line = _read(root / "proc/cmdline")
     return {
         **({"hostname": platform.node()} if host_name else {}),
+        "machine": _machine(root / "sys/class/dmi/id"),
         "architecture": platform.machine(),
         "cpu_model": model.group(1).strip() if model else None,
         "cpus": os.cpu_count(),
+        "sockets": len({text for file in cpu.glob("cpu[0-9]*/topology/physical_package_id") if (text := _read(file))}) or None,
         "is_virtual_machine": bool(re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.MULTILINE)),
         "kernel": platform.release(),
         "kernel_version": platform.version(),
@@ -40,6 +42,8 @@ def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[
         "distribution": _distribution(_read(root / "etc/os-release") or ""),
         "mitigations": {file.name: _read(file) for file in sorted((cpu / "vulnerabilities").glob("*"))},
         "governor": _read(cpu / "cpu0/cpufreq/scaling_governor"),
+        "clock_mhz": _clock_mhz(cpu / "cpu0/cpufreq", cpuinfo),
+        "turbo": _turbo(cpu),
         "smt": _read(cpu / "smt/control"),
         "memory_mb": _number(meminfo, "MemTotal", 1024),
         "hugepages": _number(meminfo, "HugePages_Total", 1),
@@ -52,6 +56,28 @@ def _read(path: Path) -> str | None:
         return path.read_text(errors="replace").strip()
     except OSError:
         return None
+
+
+def _machine(dmi: Path) -> str | None:
+    """Maker and model, which many machines share; never a serial number."""
+    return " ".join(text for name in ("sys_vendor", "product_name") if (text := _read(dmi / name))) or None
+
+
+def _clock_mhz(cpufreq: Path, cpuinfo: str) -> list[int] | None:
+    """Lowest and highest that the first CPU is allowed, the same if it is fixed; where nothing governs it, what it has."""
+    limits = [_read(cpufreq / f"scaling_{end}_freq") for end in ("min", "max")]
+    found = [int(limit) // 1000 for limit in limits if limit is not None and limit.isdecimal()]
+    if len(found) == len(limits):
+        return found
+    has = re.search(r"^cpu MHz\s*:\s*([\d.]+)", cpuinfo, re.MULTILINE)
+    return [round(float(has.group(1)))] * 2 if has else None
+
+
+def _turbo(cpu: Path) -> str | None:
+    """`on` or `off`: Intel's driver says what is off, the others what is on."""
+    off, on = _read(cpu / "intel_pstate/no_turbo"), _read(cpu / "cpufreq/boost")
+    told = {"0": "on", "1": "off"}.get(off or "")
+    return told or {"0": "off", "1": "on"}.get(on or "")
 
 
 def _number(meminfo: str, name: str, divisor: int) -> int | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
-from evenhand.series.campaign import Point
+from evenhand.plan import Direction
+from evenhand.series.campaign import HashType, Point, ProcedureName
 
+_SIDES = ("left", "right")
 _PAIRS = ("hosts", "networks", "directions")
 """Tuples, which JSON has as lists."""
 
@@ -21,7 +23,29 @@ def point_document(point: Point) -> dict[str, Any]:
 def read_point(document: Mapping[str, Any]) -> Point:
     """The same point. TypeError or KeyError if it is none."""
     values = {field.name: document[field.name] for field in fields(Point)}
-    return Point(**{**values, **{name: tuple(values[name]) for name in _PAIRS}})
+    point = Point(**{**values, **{name: tuple(values[name]) for name in _PAIRS}})
+    check_point(point)
+    return point
+
+
+def check_point(point: Point) -> None:
+    """ValueError if a value is not of its type: a run file may come from anybody."""
+    texts = (point.key, point.suite, point.plan)
+    pairs = (*point.hosts, *point.networks)
+    wholes = (*pairs, point.repetitions, point.number + 1 if isinstance(point.number, int) else None)
+    is_sound = (
+        all(isinstance(text, str) for text in texts)
+        and len(point.hosts) == len(point.networks) == len(_SIDES)
+        and all(isinstance(whole, int) and not isinstance(whole, bool) and whole >= 1 for whole in wholes)
+        and isinstance(point.frame_size, int | str)
+        and point.procedure in get_args(ProcedureName)
+        and point.hash_type in (None, *get_args(HashType))
+        and 1 <= len(point.directions) == len(set(point.directions) & set(get_args(Direction)))
+        and isinstance(point.plan_options, Mapping)
+        and isinstance(point.goal, Mapping)
+    )
+    if not is_sound:
+        raise ValueError(f"{str(point.key)[:80]!r} is no point")
 
 
 def _plain(value: Any) -> Any:

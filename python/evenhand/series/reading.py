@@ -87,14 +87,14 @@ def open_to_read(path: Path) -> Iterator[RunTables]:
             _restrain(connection)
             yield RunTables(connection, _check(connection, path))
         except (sqlite3.Error, sqlite3.Warning, EngineError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            raise not_a_run(path, f"it lacks {error}" if isinstance(error, KeyError) else str(error)) from error
+            raise not_a_run(path, f"it lacks {error}" if isinstance(error, KeyError) else _word(error)) from error
         except (RecursionError, MemoryError) as error:
             raise not_a_run(path, "it holds more than can be read") from error
 
 
 def as_mapping(text: str, what: str) -> dict[str, Any]:
     """A JSON object. ValueError names `what`."""
-    value = read_json(text)
+    value = _read(text, what)
     if not isinstance(value, dict):
         raise ValueError(f"{what} is no JSON object")
     return value
@@ -102,10 +102,17 @@ def as_mapping(text: str, what: str) -> dict[str, Any]:
 
 def as_texts(text: str, what: str) -> list[str]:
     """A JSON array of strings. ValueError names `what`."""
-    value = read_json(text)
+    value = _read(text, what)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(f"{what} is no JSON array of texts")
     return value
+
+
+def _read(text: str, what: str) -> Any:
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise ValueError(f"{what} is no JSON that can be read: {error}") from error
 
 
 def as_seed(text: str) -> int:
@@ -168,7 +175,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _word(text: object) -> str:
-    return " ".join(str(text).split())[:100]
+    return " ".join(str(text).split())[:200]
 
 
 def _objects(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
@@ -269,10 +276,13 @@ def read_searches(tables: RunTables) -> Mapping[int, StoredSearch]:
 
 
 def _search(row: Row, trials: list[StoredTrial]) -> StoredSearch:
+    setup = as_mapping(row["setup"], "searches.setup")
+    if not isinstance(setup.get("name", ""), str):
+        raise ValueError("the testbed's name in searches.setup is no text")
     return StoredSearch(
         name=row["name"], kind=row["kind"], started_at=row["started_at"], finished_at=row["finished_at"],
         plan=as_mapping(row["plan"], "searches.plan"), frame_size=row["frame_size"], seed=as_seed(row["seed"]),
-        setup=as_mapping(row["setup"], "searches.setup"), goal=as_mapping(row["goal"], "searches.goal"), outcome=row["outcome"],
+        setup=setup, goal=as_mapping(row["goal"], "searches.goal"), outcome=row["outcome"],
         result=None if row["result"] is None else as_mapping(row["result"], "searches.result"),
         trials=tuple(sorted(trials, key=lambda trial: trial.number)),
     )  # fmt: skip

@@ -9,9 +9,9 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, PointState, Repetition
-from evenhand.series.point_document import read_point
+from evenhand.series.point_document import check_point, read_point
 from evenhand.series.reading import Row, RunTables, StoredSearch, as_mapping, as_seed, as_texts, as_versions, open_to_read, read_searches
-from evenhand.series.run_points import points_of_run
+from evenhand.series.run_points import points_of_run, procedure_of
 
 CUT_SHORT = "cut_short"
 """Outcome of a repetition that was begun anew: what it measured stays, and is in no statistic."""
@@ -41,8 +41,15 @@ def _record_of_run(path: Path, run: Row, searches: list[StoredSearch]) -> Campai
         path=path, name=path.stem, is_campaign=False, created_at=run["created_at"], finished_at=run["finished_at"],
         commands=(tuple(command),), versions=as_versions(run["versions"]), host=host, spec={},
         testbeds={search.setup["name"]: testbed_document(search.setup, host) for search in searches if "name" in search.setup},
-        points=points_of_run(suite, searches),
+        points=tuple(map(checked, points_of_run(suite, searches))),
+        other_searches=tuple(search for search in searches if procedure_of(search) is None),
     )  # fmt: skip
+
+
+def checked(record: PointRecord) -> PointRecord:
+    """The same. ValueError if a file has made its point of what cannot be one."""
+    check_point(record.point)
+    return record
 
 
 def testbed_document(setup: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:

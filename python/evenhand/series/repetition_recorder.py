@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenhand.series.campaign_store import CampaignStore
 
 STOPPED = "stopped"
-_CONDITIONS = ("waits", "host_macs", "directions", "mix", "traffic", "resolved")
+_CONDITIONS = ("waits", "host_macs", "directions", "mix")
 """Of a set-up, what must be the same for a search to go on; the testbed and the DUT besides."""
 
 
@@ -193,11 +193,14 @@ def _conditions_of(row: Mapping[str, Any]) -> dict[str, Any]:
     testbed = dict(setup.get("testbed") or {})
     testbed["dut"] = {key: value for key, value in (testbed.get("dut") or {}).items() if key != "threads"}
     dut = setup.get("dut") or {}
+    is_ours = dut.get("kind") == "reference"  # and has other MACs each time; it is known by its configuration
     configured = {key: value for key, value in (dut.get("config") or {}).items() if key != "ports"}
     return {
         **{key: row[key] for key in ("name", "kind", "frame_size", "seed")},
         **{key: json.loads(row[key]) for key in ("plan", "goal")},
         **{key: setup.get(key) for key in _CONDITIONS},
+        "traffic": {key: value for key, value in (setup.get("traffic") or {}).items() if key != "macs"},
+        "resolved": None if is_ours else setup.get("resolved"),
         "testbed": testbed,
         "dut": [dut.get("kind"), configured],
     }

@@ -26,7 +26,7 @@ def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRe
     """In the order in which they were begun; searches for the tester's own ceiling and single trials are no points."""
     groups: dict[str, list[StoredSearch]] = {}
     for search in searches:
-        if _procedure_of(search) is not None:
+        if procedure_of(search) is not None:
             groups.setdefault(_conditions(search), []).append(search)
     names: dict[str, int] = {}
     records = []
@@ -38,7 +38,8 @@ def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRe
     return tuple(records)
 
 
-def _procedure_of(search: StoredSearch) -> ProcedureName | None:
+def procedure_of(search: StoredSearch) -> ProcedureName | None:
+    """None if it is no point's."""
     kind = "latency" if search.kind == _LATENCY_RFC2544 else search.kind
     return next((name for name in get_args(ProcedureName) if name == kind), None)
 
@@ -61,7 +62,7 @@ def _configured(setup: Mapping[str, Any]) -> Any:
 def _point_record(key: str, suite: str, number: int, group: Sequence[StoredSearch]) -> PointRecord:
     first = group[0]
     setup, plan = first.setup, first.plan
-    procedure = _procedure_of(first)
+    procedure = procedure_of(first)
     assert procedure is not None
     mix = setup.get("mix") or {}
     versions = mix.get("versions")

@@ -298,14 +298,14 @@ class TrialResult:
             reasons=tuple(Reason(code=str(r["code"]), text=str(r["text"])) for r in document["reasons"]),
             started_at=str(document["started_at"]),
             frame_size=_whole(document, "frame_size"),
-            intended_fps=float(document["intended_fps"]),
-            intended_duration_s=float(document["intended_duration_s"]),
+            intended_fps=_number(document["intended_fps"]),
+            intended_duration_s=_number(document["intended_duration_s"]),
             stopped_early_s=_optional(document.get("stopped_early_s")),
-            loss_ratio_limit=float(document["limits"].get("loss_ratio", 0)),
+            loss_ratio_limit=_number(document["limits"].get("loss_ratio", 0)),
             directions=directions,
             deviations=tuple(Deviation(requirement=str(d["requirement"]), text=str(d["text"])) for d in document["deviations"]),
             missed_frames=sum(_missed(document["ports"][side]) for side in ("left", "right")),
-            clock_error_ppm=float(document["clock"]["error_ppm"]),
+            clock_error_ppm=_number(document["clock"]["error_ppm"]),
             watched_cpus=_watched_cpus(document.get("host") or {}),
             raw=document,
         )
@@ -325,16 +325,16 @@ def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
         foreign_frames=_whole(document, "foreign_frames"),
         stale_frames=_whole(document, "stale_frames"),
         neighbor_frames=_whole(document, "neighbor_frames"),
-        offered_fps=float(document["offered_fps"]),
-        forwarding_rate_fps=float(document["forwarding_rate_fps"]),
+        offered_fps=_number(document["offered_fps"]),
+        forwarding_rate_fps=_number(document["forwarding_rate_fps"]),
         sender=SenderTally(
             overdue_frames=_whole(sender, "overdue_frames"),
-            max_overdue_us=float(sender["max_overdue_us"]),
+            max_overdue_us=_number(sender["max_overdue_us"]),
             refusals=_whole(sender, "refusals"),
             largest_burst=_whole(sender, "largest_burst"),
         ),
         receiver=ReceiverTally(
-            max_poll_gap_us=float(receiver["max_poll_gap_us"]),
+            max_poll_gap_us=_number(receiver["max_poll_gap_us"]),
             gap_frames=_whole(receiver, "gap_frames"),
             ring_frames=_whole(receiver, "ring_frames"),
         ),
@@ -349,8 +349,8 @@ def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
             p99_ns=_optional(latency["p99_ns"]),
             p999_ns=_optional(latency["p999_ns"]),
         ),
-        lost_by_tenth=tuple(int(n) for n in document["lost_by_tenth"]),
-        first_lost=tuple(int(n) for n in document["first_lost"]),
+        lost_by_tenth=tuple(int(_number(n)) for n in document["lost_by_tenth"]),
+        first_lost=tuple(int(_number(n)) for n in document["first_lost"]),
         delays=_delays(document["delays"]) if "delays" in document else None,
         classes=tuple(_class(entry) for entry in document.get("classes", [])),
         last_lost=_lost_frame(document.get("last_lost")),
@@ -371,7 +371,7 @@ def _class(document: Mapping[str, Any]) -> ClassCount:
 
 
 def _lost_frame(document: Mapping[str, Any] | None) -> LostFrame | None:
-    return None if document is None else LostFrame(sequence=_whole(document, "sequence"), due_s=float(document["due_s"]))
+    return None if document is None else LostFrame(sequence=_whole(document, "sequence"), due_s=_number(document["due_s"]))
 
 
 def _delays(document: Mapping[str, Any]) -> Delays:
@@ -396,7 +396,7 @@ def _delays(document: Mapping[str, Any]) -> Delays:
 
 def _finite(value: float | None) -> float:
     """JSON has no infinity; the contract writes null."""
-    return math.inf if value is None else float(value)
+    return math.inf if value is None else _number(value)
 
 
 def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
@@ -405,8 +405,8 @@ def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
         return None
     return tuple(
         WatchedCpu(
-            cpu=_whole(cpu, "cpu"), absences=_whole(cpu, "absences"), longest_us=float(cpu["longest_us"]),
-            away_us=float(cpu["stolen_us"]) + float(cpu["waited_us"]),
+            cpu=_whole(cpu, "cpu"), absences=_whole(cpu, "absences"), longest_us=_number(cpu["longest_us"]),
+            away_us=_number(cpu["stolen_us"]) + _number(cpu["waited_us"]),
         )
         for cpu in dut["cpus"]
     )  # fmt: skip
@@ -414,6 +414,8 @@ def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
 
 def _check_verdict(result: TrialResult) -> None:
     """A verdict that its own counts contradict must never become a DUT number."""
+    if result.intended_duration_s <= 0 or result.intended_fps <= 0:
+        raise EngineError(f"trial {result.trial} intended nothing", where="trial response")
     if result.verdict is not Verdict.PASS:
         if not result.reasons:
             raise EngineError(f"trial {result.trial} is {result.verdict} without a reason", where="trial response")
@@ -434,8 +436,15 @@ def _whole(document: Mapping[str, Any], key: str) -> int:
     return value
 
 
+def _number(value: Any) -> float:
+    """Python would take "nan" for one too, and from a text it would become a result."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
+
+
 def _optional(value: Any) -> float | None:
-    return None if value is None else float(value)
+    return None if value is None else _number(value)
 
 
 def _missed(port: Mapping[str, Any]) -> int:

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: what the draft's Figure 6 and its text tell of tester and DUT, with None where nobody has said, and what is missing by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from evenhand.procedure import Setup
+from evenhand.series import read_host_facts
+from evenhand.series.folders import without_folders
+from evenhand.testbed import DutFacts, Testbed
+from evenhand.testbed.device import read_device
+
+FACTS = tuple(DutFacts.model_fields)
+"""Of both machines, by the keys of the testbed file's `[dut.facts]` (SEED-84)."""
+NOT_OF_A_TESTER = ("flow_hash", "policing")
+"""It forwards nothing."""
+
+
+def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # noqa: PT028 (no test, whatever its name)
+    """For `CampaignRecord.testbeds`: `tester` as read here, `dut` as the testbed file tells it, or as our own router or lab does.
+
+    `missing` names what is None of each. No folders, and no name of this host.
+    """
+    tester = tester_facts(setup.testbed, root)
+    own = setup.router or setup.lab
+    dut: dict[str, Any] = dict.fromkeys(FACTS)
+    if own is None:
+        dut |= setup.testbed.dut.facts.model_dump()
+    else:
+        # It is a program on this machine, so the machine is the same.
+        dut |= {key: value for key, value in tester.items() if key not in ("cores", "nic", "driver")}
+        dut |= {"cores": f"CPUs {', '.join(map(str, setup.testbed.dut.cpus))}", "nic": "none: inside the tester's machine"}
+    return {
+        "name": without_folders(setup.name),
+        "tester": tester,
+        "dut": dut,
+        "own_dut": None if own is None else without_folders(own.facts()),
+        "missing": {
+            "tester": [key for key in FACTS if tester.get(key) is None and key not in NOT_OF_A_TESTER],
+            "dut": [key for key in FACTS if dut[key] is None],
+        },
+    }
+
+
+def tester_facts(testbed: Testbed, root: Path = Path("/")) -> dict[str, str | None]:  # noqa: PT028 (as above)
+    """What this machine tells of itself, by the keys of `DutFacts`. Read-only."""
+    host = read_host_facts(root)
+    cpus = testbed.tester.cpus
+    return {
+        "machine": host["machine"],
+        "system": host["distribution"],
+        "kernel": host["kernel"],
+        "cpu_model": host["cpu_model"],
+        "sockets": _text(host["sockets"]),
+        "cores": f"{len(cpus)} of {host['cpus']} CPUs busy: {', '.join(map(str, cpus))}",
+        "clock": _clock(host),
+        "turbo": host["turbo"],
+        "hyper_threading": host["smt"],
+        "memory_size": None if host["memory_mb"] is None else f"{host['memory_mb']} MB",
+        "nic": _joined(_nic(port.device, root) for port in testbed.ports.values()),
+        "driver": _joined(_driver(port.device, root) for port in testbed.ports.values()),
+        "kernel_parameters": _parameters(host["kernel_parameters"]),
+        "flow_hash": None,
+        "policing": None,
+    }
+
+
+def _clock(host: Mapping[str, Any]) -> str | None:
+    """`800 to 3500 MHz, governor performance`, `2100 MHz`."""
+    if host["clock_mhz"] is None:
+        return None
+    low, high = host["clock_mhz"]
+    return (f"{low} MHz" if low == high else f"{low} to {high} MHz") + (f", governor {host['governor']}" if host["governor"] else "")
+
+
+def _nic(device: str, root: Path) -> str | None:
+    """Ids of maker and device of a PCI address; else the kind of the software port."""
+    name = read_device(device).name
+    if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", name):
+        return f"software port {re.sub(r'[0-9]+$', '', name)}"
+    folder = root / "sys/bus/pci/devices" / name
+    ids = [_read(folder / part) for part in ("vendor", "device")]
+    return None if None in ids else f"PCI {':'.join(str(part).removeprefix('0x') for part in ids)}"
+
+
+def _driver(device: str, root: Path) -> str | None:
+    name = read_device(device).name
+    driver = root / "sys/bus/pci/devices" / name / "driver"
+    if driver.exists():
+        return driver.resolve().name
+    return None if ":" in name else re.sub(r"[0-9]+$", "", name)
+
+
+def _parameters(parameters: list[str] | None) -> str | None:
+    return None if parameters is None else " ".join(parameters) or "none that matter"
+
+
+def _joined(texts: Iterable[str | None]) -> str | None:
+    each = list(texts)
+    known = dict.fromkeys(text for text in each if text is not None)
+    return None if None in each else ", ".join(known)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace").strip() or None
+    except OSError:
+        return None

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand export`: a run file in formats of other programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.common import err
+from evenhand.cli.show import FileArgument
+from evenhand.errors import RequestError
+from evenhand.new_file import check_new, write_new
+from evenhand.report.campaign_document import export_document
+from evenhand.report.campaign_rows import TableName
+from evenhand.report.table_files import to_csv, to_parquet
+from evenhand.report.uti import left_out, uti_documents
+from evenhand.series import CampaignRecord, read_record
+
+EXAMPLE = "Example: evenhand export first.evenhand --format csv --table trials --output trials.csv"
+
+
+class Format(StrEnum):
+    """What is written."""
+
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+    UTI = "uti"
+
+
+class Table(StrEnum):
+    """Of what there is a row."""
+
+    POINTS = "points"
+    REPETITIONS = "repetitions"
+    TRIALS = "trials"
+
+
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format", metavar="json|csv|parquet|uti", help="json: all of it; csv, parquet: a table; uti: FD.io CSIT's test cases, one a line."
+    ),
+]
+TableOption = Annotated[
+    Table | None,
+    typer.Option("--table", metavar="points|repetitions|trials", help="Which table of csv and parquet. Default: trials."),
+]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", metavar="FILE", help="Write it here (must not exist). Default: stdout; parquet needs it.")
+]
+_TABLES: dict[Table, TableName] = {Table.POINTS: "points", Table.REPETITIONS: "repetitions", Table.TRIALS: "trials"}
+
+
+def export(file: FileArgument, format: FormatOption, table: TableOption = None, output: OutputOption = None) -> None:  # noqa: A002
+    """Write what is in a run file as JSON, CSV, Parquet, or CSIT's UTI result JSON.
+
+    docs/reference/export.md says what stands where, and in which unit. The file is only read, and as one that anybody may have sent.
+    """
+    if table is not None and format not in (Format.CSV, Format.PARQUET):
+        raise RequestError(f"{format} is no table", where="--table", next_step="Leave it out, or use --format csv or --format parquet.")
+    if format is Format.PARQUET and output is None:
+        raise RequestError("Parquet is not for a terminal", where="--format parquet", next_step="Name a file with --output.")
+    if output is not None:
+        check_new(output, where=f"--output {output}")
+    content = _content(read_record(file), format, _TABLES[table or Table.TRIALS])
+    if output is not None:
+        write_new(output, content, where=f"--output {output}")
+        return
+    sys.stdout.write(content.decode())
+    sys.stdout.flush()
+
+
+def _content(record: CampaignRecord, format: Format, table: TableName) -> bytes:  # noqa: A002
+    match format:
+        case Format.JSON:
+            return f"{json.dumps(export_document(record), allow_nan=False)}\n".encode()
+        case Format.CSV:
+            return to_csv(record, table).encode()
+        case Format.PARQUET:
+            return to_parquet(record, table)
+        case Format.UTI:
+            return _uti(record)
+
+
+def _uti(record: CampaignRecord) -> bytes:
+    try:
+        documents = list(uti_documents(record))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise RequestError(
+            f"this run cannot be told in UTI's words: {error}", where=str(record.path), next_step="Use --format json."
+        ) from error
+    lost = left_out(record)
+    if lost:
+        what = "1 point of a procedure" if len(lost) == 1 else f"{len(lost)} points of procedures"
+        err().print(f"Left out: {what} that UTI has no place for (it has throughput and loss).", markup=False, soft_wrap=True)
+    if not documents:
+        raise RequestError(
+            "this run has nothing that UTI has a place for", where=str(record.path), next_step="Use --format json, csv or parquet."
+        )
+    return "".join(f"{json.dumps(document, allow_nan=False)}\n" for document in documents).encode()

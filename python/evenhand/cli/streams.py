@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stdout and stderr that tell when they cannot be written: a pipe whose reader has gone, a full disk, a closed descriptor.
+
+Python, Rich and Typer each have an answer of their own to such an error, and all of them end with 1, which is an answer of `plan prove`.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+
+from evenhand.errors import OutputError
+
+BROKEN_PIPE = 141
+"""As a shell tells of a program that SIGPIPE ended."""
+
+
+class _Out(io.FileIO):
+    """No OSError leaves it, so nobody else takes it for theirs."""
+
+    def write(self, content: object, /) -> int | None:  # type: ignore[override]
+        try:
+            return super().write(content)  # type: ignore[arg-type]
+        except OSError as error:
+            raise OutputError(
+                f"what is to be shown cannot be written: {error.strerror}",
+                where="stdout",
+                next_step="Make room there, or send it elsewhere. What --run and other options store is stored.",
+                is_closed_pipe=error.errno == errno.EPIPE,
+            ) from error
+
+
+class _Notes(io.FileIO):
+    """Progress and notes: no result is lost because nobody reads them."""
+
+    def write(self, content: object, /) -> int | None:  # type: ignore[override]
+        try:
+            return super().write(content)  # type: ignore[arg-type]
+        except OSError:
+            return memoryview(content).nbytes  # type: ignore[arg-type]
+
+
+def guard() -> None:
+    """Put both in place of Python's."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # Closed by whoever called: without this the next file that is opened, a run say, would have the number, and be written into.
+            os.open(os.devnull, os.O_RDONLY)
+    sys.stdout = _text(_Out(1, "wb", closefd=False))
+    sys.stderr = _text(_Notes(2, "wb", closefd=False))
+
+
+def drop() -> None:
+    """What stdout still holds has no place to go: at its end Python would try it once more."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (until the process ends)
+
+
+def _text(raw: io.FileIO) -> io.TextIOWrapper:
+    """Escapes what the terminal's encoding lacks."""
+    old = sys.stderr if raw.fileno() == 2 else sys.stdout
+    encoding = getattr(old, "encoding", None) or "utf-8"
+    is_notes = raw.fileno() == 2
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=encoding,
+        errors="backslashreplace",
+        line_buffering=is_notes or raw.isatty(),
+        write_through=is_notes,
+    )

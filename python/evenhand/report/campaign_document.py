@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: a campaign as one JSON document, in short (`evenhand show --json`) and whole (contract/export.schema.json)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from evenhand.procedure import Statistics
+from evenhand.report.campaign_rows import trials_of, verdicts_of
+from evenhand.series import FIGURES, CampaignRecord, HookRun, PointRecord, Repetition, StoredSearch, StoredTrial
+from evenhand.trial import Verdict
+
+SCHEMA = 1
+"""Version of contract/export.schema.json."""
+
+
+def summary_document(record: CampaignRecord, *, points: Iterable[PointRecord] | None = None) -> dict[str, Any]:
+    """What was asked, when, where, and each point in a few figures.
+
+    Args:
+        points: Only these, each with its repetitions and what their trials ended with.
+    """
+    return {
+        **_head(record),
+        "points": [_point(record, point) for point in record.points]
+        if points is None
+        else [{**_point(record, point), "repetitions": [_repetition(r, is_whole=False) for r in point.repetitions]} for point in points],
+    }
+
+
+def export_document(record: CampaignRecord) -> dict[str, Any]:
+    """All that the file holds, but for what SQLite needs."""
+    return {
+        "schema": SCHEMA,
+        **_head(record),
+        "spec": dict(record.spec),
+        "hooks": [_hook(hook) for hook in record.hooks],
+        "points": [
+            {
+                **_point(record, point),
+                "plan_options": dict(point.point.plan_options),
+                "goal": dict(point.point.goal),
+                "hooks": [_hook(hook) for hook in point.hooks],
+                "repetitions": [_repetition(repetition, is_whole=True) for repetition in point.repetitions],
+            }
+            for point in record.points
+        ],
+        "other_searches": [_search(search, is_whole=True) for search in record.other_searches],
+    }
+
+
+def _head(record: CampaignRecord) -> dict[str, Any]:
+    trials = [trial for point in record.points for trial in trials_of(point)]
+    trials += [trial for search in record.other_searches for trial in search.trials]
+    return {
+        "file": record.path.name,
+        "name": record.name,
+        "is_campaign": record.is_campaign,
+        "created_at": record.created_at,
+        "finished_at": record.finished_at,
+        "commands": [list(command) for command in record.commands],
+        "versions": dict(record.versions),
+        "host": dict(record.host),
+        "testbeds": {name: dict(facts) for name, facts in record.testbeds.items()},
+        "notes": list(record.notes),
+        "trials": _verdicts(trials),
+    }
+
+
+def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
+    point, figure = measured.point, FIGURES[measured.point.procedure]
+    statistics = Statistics.of(measured.values)
+    return {
+        "number": record.points.index(measured) + 1,
+        "key": point.key,
+        "suite": point.suite,
+        "procedure": point.procedure,
+        "plan": point.plan,
+        "hosts": dict(zip(("left", "right"), point.hosts, strict=True)),
+        "networks": dict(zip(("left", "right"), point.networks, strict=True)),
+        "frame_size": point.frame_size,
+        "directions": list(point.directions),
+        "hash_type": point.hash_type,
+        "state": str(measured.state),
+        "reason": measured.reason,
+        "stopped_early": measured.stopped_early,
+        "asked_repetitions": point.repetitions,
+        "finished_repetitions": sum(repetition.finished_at is not None for repetition in measured.repetitions),
+        "figure": {"name": figure.name, "unit": figure.unit, "is_higher_better": figure.is_higher_better},
+        "values": list(measured.values),
+        "median": None if statistics is None else statistics.median,
+        "minimum": None if statistics is None else statistics.minimum,
+        "maximum": None if statistics is None else statistics.maximum,
+        "trials": _verdicts(trials_of(measured)),
+    }
+
+
+def _repetition(repetition: Repetition, *, is_whole: bool) -> dict[str, Any]:
+    return {
+        "number": repetition.number,
+        # As text: it has 64 bits without a sign, and many readers of JSON make a float of it.
+        "seed": str(repetition.seed),
+        "testbed": repetition.testbed,
+        "started_at": repetition.started_at,
+        "finished_at": repetition.finished_at,
+        "outcome": repetition.outcome,
+        "reason": repetition.reason,
+        "value": repetition.value,
+        **({"result": None if repetition.result is None else dict(repetition.result)} if is_whole else {}),
+        "searches": [_search(search, is_whole=is_whole) for search in repetition.searches],
+    }
+
+
+def _search(search: StoredSearch, *, is_whole: bool) -> dict[str, Any]:
+    rest = {
+        "plan": search.plan, "frame_size": search.frame_size, "seed": str(search.seed), "setup": search.setup, "goal": search.goal,
+        "result": search.result,
+    }  # fmt: skip
+    return {
+        "name": search.name,
+        "kind": search.kind,
+        "started_at": search.started_at,
+        "finished_at": search.finished_at,
+        "outcome": search.outcome,
+        **(rest if is_whole else {}),
+        "trials": [_trial(trial, is_whole=is_whole) for trial in search.trials],
+    }
+
+
+def _trial(trial: StoredTrial, *, is_whole: bool) -> dict[str, Any]:
+    result = trial.result
+    return {
+        "number": trial.number,
+        "purpose": trial.purpose,
+        "attempt": trial.attempt,
+        "is_full_length": trial.is_full_length,
+        "verdict": str(result.verdict),
+        "intended_fps": result.intended_fps,
+        "intended_duration_s": result.intended_duration_s,
+        "loss_ratio": result.loss_ratio,
+        "reasons": [{"code": reason.code, "text": reason.text} for reason in result.reasons],
+        **({"document": dict(result.raw)} if is_whole else {}),
+    }
+
+
+def _hook(hook: HookRun) -> dict[str, Any]:
+    return {"when": hook.when, "command": hook.command, "exit_code": hook.exit_code, "output": hook.output, "duration_s": hook.duration_s}
+
+
+def _verdicts(trials: Iterable[StoredTrial]) -> dict[str, int]:
+    counted = verdicts_of(trials)
+    return {str(verdict): counted[verdict] for verdict in Verdict}

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: a campaign as three tables of plain values, for programs: its points, their repetitions, their trials.
+
+docs/reference/export.md lists the columns; a test holds it against these.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from evenhand.procedure import Statistics
+from evenhand.series import FIGURES, CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
+from evenhand.trial import DirectionResult, Verdict
+
+Value = str | int | float | bool | None
+Kind = Literal["text", "integer", "real", "flag"]
+TableName = Literal["points", "repetitions", "trials"]
+_DIRECTIONS = ("forward", "reverse")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a row is about; None where there is nothing of that kind, as with a single trial, which belongs to no point."""
+
+    record: PointRecord | None = None
+    repetition: Repetition | None = None
+    search: StoredSearch | None = None
+    trial: StoredTrial | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One value of each row."""
+
+    name: str
+    """With its unit."""
+    kind: Kind
+    of: Callable[[Place], Value]
+
+
+def rows_of(record: CampaignRecord, table: TableName) -> Iterator[dict[str, Value]]:
+    """In the order in which they were asked for or made."""
+    for place in _places(record, table):
+        yield {column.name: column.of(place) for column in COLUMNS[table]}
+
+
+def verdicts_of(trials: Iterable[StoredTrial]) -> Counter[Verdict]:
+    """How many there are of each."""
+    return Counter(trial.result.verdict for trial in trials)
+
+
+def trials_of(record: PointRecord) -> list[StoredTrial]:
+    """All that were made for it, those of repetitions that were cut short too."""
+    return [trial for repetition in record.repetitions for search in repetition.searches for trial in search.trials]
+
+
+def _places(record: CampaignRecord, table: TableName) -> Iterator[Place]:
+    for point in record.points:
+        if table == "points":
+            yield Place(record=point)
+            continue
+        for repetition in point.repetitions:
+            if table == "repetitions":
+                yield Place(record=point, repetition=repetition)
+                continue
+            for search in repetition.searches:
+                yield from (Place(record=point, repetition=repetition, search=search, trial=trial) for trial in search.trials)
+    if table == "trials":
+        for search in record.other_searches:
+            yield from (Place(search=search, trial=trial) for trial in search.trials)
+
+
+def _point(get: Callable[[PointRecord], Value]) -> Callable[[Place], Value]:
+    return lambda place: None if place.record is None else get(place.record)
+
+
+def _repetition(get: Callable[[Repetition], Value]) -> Callable[[Place], Value]:
+    return lambda place: None if place.repetition is None else get(place.repetition)
+
+
+def _search(get: Callable[[StoredSearch], Value]) -> Callable[[Place], Value]:
+    return lambda place: None if place.search is None else get(place.search)
+
+
+def _trial(get: Callable[[StoredTrial], Value]) -> Callable[[Place], Value]:
+    return lambda place: None if place.trial is None else get(place.trial)
+
+
+def _statistic(get: Callable[[Statistics], float]) -> Callable[[Place], Value]:
+    def of(record: PointRecord) -> Value:
+        statistics = Statistics.of(record.values)
+        return None if statistics is None else get(statistics)
+
+    return _point(of)
+
+
+def _count(verdict: Verdict) -> Callable[[Place], Value]:
+    def of(place: Place) -> Value:
+        if place.repetition is not None:
+            return verdicts_of(trial for search in place.repetition.searches for trial in search.trials)[verdict]
+        return None if place.record is None else verdicts_of(trials_of(place.record))[verdict]
+
+    return of
+
+
+def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[Place], Value]:
+    def of(trial: StoredTrial) -> Value:
+        direction = next((result for key, result in trial.result.directions.items() if key == name), None)
+        return None if direction is None else get(direction)
+
+    return _trial(of)
+
+
+_CONDITIONS = (
+    Column("suite", "text", _point(lambda p: p.point.suite)),
+    Column("procedure", "text", _point(lambda p: p.point.procedure)),
+    Column("plan", "text", _point(lambda p: p.point.plan)),
+    Column("hosts_left", "integer", _point(lambda p: p.point.hosts[0])),
+    Column("hosts_right", "integer", _point(lambda p: p.point.hosts[1])),
+    Column("networks_left", "integer", _point(lambda p: p.point.networks[0])),
+    Column("networks_right", "integer", _point(lambda p: p.point.networks[1])),
+    Column("frame_size", "text", _point(lambda p: str(p.point.frame_size))),
+    Column("directions", "text", _point(lambda p: " ".join(p.point.directions))),
+    Column("hash_type", "text", _point(lambda p: p.point.hash_type)),
+)
+_VERDICTS = tuple(Column(f"trials_{verdict.lower()}", "integer", _count(verdict)) for verdict in Verdict)
+_OF_REPETITION = (
+    Column("repetition", "integer", _repetition(lambda r: r.number)),
+    # As text: it has 64 bits without a sign, and many readers make a float of it.
+    Column("seed", "text", lambda place: _seed(place)),
+    Column("testbed", "text", _repetition(lambda r: r.testbed)),
+)
+
+
+def _seed(place: Place) -> Value:
+    source = place.repetition or place.search
+    return None if source is None else str(source.seed)
+
+
+_COUNTS: Mapping[str, Callable[[DirectionResult], int]] = {
+    "intended_frames": lambda d: d.intended_frames,
+    "offered_frames": lambda d: d.offered_frames,
+    "received_frames": lambda d: d.received_frames,
+    "lost_frames": lambda d: d.lost_frames,
+    "duplicated_frames": lambda d: d.duplicated_frames,
+    "reordered_frames": lambda d: d.reordered_frames,
+    "late_frames": lambda d: d.late_frames,
+    "corrupted_frames": lambda d: d.corrupted_frames,
+}
+_MEASURES: Mapping[str, Callable[[DirectionResult], float | None]] = {
+    "offered_fps": lambda d: d.offered_fps,
+    "forwarding_rate_fps": lambda d: d.forwarding_rate_fps,
+    "latency_min_ns": lambda d: d.latency.min_ns,
+    "latency_mean_ns": lambda d: d.latency.mean_ns,
+    "latency_p50_ns": lambda d: d.latency.p50_ns,
+    "latency_p99_ns": lambda d: d.latency.p99_ns,
+    "latency_p999_ns": lambda d: d.latency.p999_ns,
+    "latency_max_ns": lambda d: d.latency.max_ns,
+}
+_OF_DIRECTIONS = tuple(
+    column
+    for name in _DIRECTIONS
+    for column in (
+        *(Column(f"{name}_{key}", "integer", _direction(name, get)) for key, get in _COUNTS.items()),
+        *(Column(f"{name}_{key}", "real", _direction(name, get)) for key, get in _MEASURES.items()),
+    )
+)
+
+COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
+    "points": (
+        Column("point", "text", _point(lambda p: p.point.key)),
+        *_CONDITIONS,
+        Column("state", "text", _point(lambda p: str(p.state))),
+        Column("reason", "text", _point(lambda p: p.reason or p.stopped_early)),
+        Column("repetitions_asked", "integer", _point(lambda p: p.point.repetitions)),
+        Column("repetitions_finished", "integer", _point(lambda p: sum(r.finished_at is not None for r in p.repetitions))),
+        Column("figure", "text", _point(lambda p: FIGURES[p.point.procedure].name)),
+        Column("unit", "text", _point(lambda p: FIGURES[p.point.procedure].unit)),
+        Column("values", "integer", _point(lambda p: len(p.values))),
+        Column("median", "real", _statistic(lambda s: s.median)),
+        Column("minimum", "real", _statistic(lambda s: s.minimum)),
+        Column("maximum", "real", _statistic(lambda s: s.maximum)),
+        *_VERDICTS,
+    ),
+    "repetitions": (
+        Column("point", "text", _point(lambda p: p.point.key)),
+        *_CONDITIONS,
+        *_OF_REPETITION,
+        Column("started_at", "text", _repetition(lambda r: r.started_at)),
+        Column("finished_at", "text", _repetition(lambda r: r.finished_at)),
+        Column("outcome", "text", _repetition(lambda r: r.outcome)),
+        Column("reason", "text", _repetition(lambda r: r.reason)),
+        Column("figure", "text", _point(lambda p: FIGURES[p.point.procedure].name)),
+        Column("unit", "text", _point(lambda p: FIGURES[p.point.procedure].unit)),
+        Column("value", "real", _repetition(lambda r: r.value)),
+        *_VERDICTS,
+    ),
+    "trials": (
+        Column("point", "text", _point(lambda p: p.point.key)),
+        *_CONDITIONS,
+        *_OF_REPETITION,
+        Column("search", "text", _search(lambda s: s.name)),
+        Column("kind", "text", _search(lambda s: s.kind)),
+        Column("trial", "integer", _trial(lambda t: t.number)),
+        Column("purpose", "text", _trial(lambda t: t.purpose)),
+        Column("attempt", "integer", _trial(lambda t: t.attempt)),
+        Column("is_full_length", "flag", _trial(lambda t: t.is_full_length)),
+        Column("verdict", "text", _trial(lambda t: str(t.result.verdict))),
+        Column("reasons", "text", _trial(lambda t: " ".join(dict.fromkeys(reason.code for reason in t.result.reasons)))),
+        Column("started_at", "text", _trial(lambda t: t.result.started_at)),
+        Column("intended_fps", "real", _trial(lambda t: t.result.intended_fps)),
+        Column("intended_duration_s", "real", _trial(lambda t: t.result.intended_duration_s)),
+        Column("stopped_early_s", "real", _trial(lambda t: t.result.stopped_early_s)),
+        Column("loss_ratio_limit", "real", _trial(lambda t: t.result.loss_ratio_limit)),
+        Column("loss_ratio", "real", _trial(lambda t: t.result.loss_ratio)),
+        *_OF_DIRECTIONS,
+    ),
+}

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: what is in a run file, for people. Every text of the file is shown as it is, and does nothing to the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.procedure import Statistics
+from evenhand.report.campaign_rows import trials_of, verdicts_of
+from evenhand.report.plain import visible
+from evenhand.report.throughput import VERDICT_STYLES
+from evenhand.series import FIGURES, CampaignRecord, Figure, HookRun, PointRecord, PointState, Repetition, StoredSearch, StoredTrial
+from evenhand.trial import Verdict, join_directions
+from evenhand.units import format_count, format_duration, format_ratio
+
+_HOST_FACTS = ("cpu_model", "cpus", "memory_mb", "distribution", "kernel", "smt", "governor", "hugepages", "host_name")
+_MOST_FACTS = 16
+_MOST_OUTPUT_LINES = 10
+_STATE_STYLES = {PointState.MEASURED: "green", PointState.NO_NUMBER: "yellow", PointState.BEGUN: "cyan", PointState.PENDING: "dim"}
+
+
+def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
+    """What was asked, when, where, and a line for each point."""
+    yield from _head(record)
+    numbered = list(enumerate(record.points, start=1))
+    for _, group in groupby(numbered, key=lambda entry: _title(entry[1])):
+        entries = list(group)
+        yield Text("")
+        yield Text(visible(_title(entries[0][1])), style="bold")
+        yield _points_table(entries)
+        for number, point in entries:
+            if note := point.reason or point.stopped_early:
+                yield _line(f"{number}: {note}", indent=2)
+    for search in record.other_searches:
+        yield Text("")
+        yield from _search_report(search)
+    for hook in record.hooks:
+        yield from _hook_report(hook)
+    if record.points:
+        yield Text("")
+        yield Text("Repetitions and trials of a point: --point with its number.", style="dim")
+
+
+def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[RenderableType]:
+    """One point down to its trials, with their verdicts and reasons."""
+    point, figure = measured.point, FIGURES[measured.point.procedure]
+    yield Text(f"Point {record.points.index(measured) + 1}: {visible(point.key)}", style="bold")
+    hosts, networks = (" x ".join(map(format_count, pair)) for pair in (point.hosts, point.networks))
+    yield _line(
+        f"{point.procedure}, {point.plan}, {hosts} hosts in {networks} networks, {_frames(measured)}, {' and '.join(point.directions)}."
+    )
+    if point.hash_type is not None:
+        yield _line(f"The DUT hashes {_hash(point.hash_type)}.")
+    yield _line(f"State: {_state(measured)}{_reason(measured)}. {len(measured.values)} of {point.repetitions} repetitions have a value.")
+    statistics = Statistics.of(measured.values)
+    if statistics is not None:
+        median, low, high = (_figure(value, figure) for value in (statistics.median, statistics.minimum, statistics.maximum))
+        yield _line(f"{figure.name.capitalize()}: median {median}, {low} to {high} {figure.unit}.")
+    for key, value in _facts({**point.plan_options, **point.goal}):
+        yield _line(f"{key}: {value}", indent=2)
+    for hook in measured.hooks:
+        yield from _hook_report(hook)
+    for repetition in measured.repetitions:
+        yield Text("")
+        yield from _repetition_report(repetition, figure)
+
+
+def _head(record: CampaignRecord) -> Iterator[RenderableType]:
+    what = f"campaign {record.name}" if record.is_campaign else "a single run"
+    yield Text.assemble((visible(record.path.name), "bold"), visible(f": {what}"))
+    ended = record.finished_at or "not finished: it goes on, or was cut short"
+    yield _fact("When", f"{record.created_at} to {ended}")
+    for command in record.commands:
+        yield _fact("Command", " ".join(command))
+    yield _fact("Versions", ", ".join(f"{name} {version}" for name, version in record.versions.items()))
+    yield _fact("Host", ", ".join(f"{key} {value}" for key, value in _facts({key: record.host.get(key) for key in _HOST_FACTS})))
+    for name, testbed in record.testbeds.items():
+        yield _fact("Testbed", name)
+        dut = testbed.get("dut")
+        facts = list(_facts(dut if isinstance(dut, Mapping) else {"": dut}))
+        for key, value in facts[:_MOST_FACTS]:
+            yield _line(f"DUT {key}: {value}", indent=11)
+        if len(facts) > _MOST_FACTS:
+            yield _line(f"and {len(facts) - _MOST_FACTS} facts more: --json", indent=11)
+        if not facts:
+            yield _line("Nobody has said what the DUT is.", indent=11)
+    for note in record.notes:
+        yield _fact("Note", note)
+    trials = [trial for point in record.points for trial in trials_of(point)]
+    trials += [trial for search in record.other_searches for trial in search.trials]
+    counted = verdicts_of(trials)
+    yield _fact(
+        "Trials", f"{format_count(len(trials))}: " + ", ".join(f"{format_count(counted[verdict])} {verdict}" for verdict in Verdict)
+    )
+
+
+def _title(measured: PointRecord) -> str:
+    point, figure = measured.point, FIGURES[measured.point.procedure]
+    hashes = "" if point.hash_type is None else f", DUT hashes {_hash(point.hash_type)}"
+    ways = "" if len(point.directions) > 1 else f", {point.directions[0]} only"
+    return f"{point.suite}: {figure.name} in {figure.unit}, {point.plan}{hashes}{ways}"
+
+
+def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
+    first = entries[0][1]
+    figure = FIGURES[first.point.procedure]
+    table = Table(header_style="bold", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    has_networks = any(measured.point.networks != (1, 1) for _, measured in entries)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("hosts x networks" if has_networks else "hosts", justify="right", overflow="fold")
+    table.add_column("octets", justify="right", overflow="fold")
+    for name in ("median", "minimum", "maximum", "of", "PASS/FAIL/INV."):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("state", overflow="fold")
+    for number, measured in entries:
+        point, statistics, counted = measured.point, Statistics.of(measured.values), verdicts_of(trials_of(measured))
+        values = ("-",) * 3 if statistics is None else tuple(
+            _figure(value, figure) for value in (statistics.median, statistics.minimum, statistics.maximum)
+        )  # fmt: skip
+        hosts = _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else "")
+        cells = (
+            str(number), hosts, visible(str(point.frame_size)), *values, f"{len(measured.values)}/{point.repetitions}",
+            "/".join(str(counted[verdict]) for verdict in Verdict),
+        )  # fmt: skip
+        table.add_row(*map(Text, cells), Text(_state(measured), style=_STATE_STYLES[measured.state]))
+    return table
+
+
+def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[RenderableType]:
+    value = "no value" if repetition.value is None else f"{_figure(repetition.value, figure)} {figure.unit}"
+    why = "" if repetition.reason is None else f" ({repetition.reason})"
+    end = repetition.finished_at or "cut short, or still going on"
+    yield Text(f"Repetition {repetition.number}: {value}{visible(why)}", style="bold")
+    yield _line(
+        f"Outcome {repetition.outcome or 'none'}; seed {repetition.seed}; testbed {repetition.testbed}; {repetition.started_at} to {end}."
+    )
+    for search in repetition.searches:
+        yield from _search_report(search)
+
+
+def _search_report(search: StoredSearch) -> Iterator[RenderableType]:
+    yield _line(f"{search.name} ({search.kind}), {search.outcome or 'cut short'}:")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    for name in ("trial", "fps", "time", "verdict", "loss"):
+        table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
+    table.add_column("purpose, reasons", overflow="fold")
+    for trial in search.trials:
+        table.add_row(*_trial_cells(trial))
+    if search.trials:
+        yield table
+
+
+def _trial_cells(trial: StoredTrial) -> tuple[Text, ...]:
+    result = trial.result
+    attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+    reasons = [f"{reason.code}: {reason.text}" for reason in join_directions(result.reasons)]
+    cells = (str(trial.number), format_count(result.intended_fps), format_duration(result.intended_duration_s))
+    return (
+        *map(Text, cells), Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]), Text(format_ratio(result.loss_ratio)),
+        Text("\n".join(map(visible, [f"{trial.purpose}{attempt}", *reasons]))),
+    )  # fmt: skip
+
+
+def _hook_report(hook: HookRun) -> Iterator[RenderableType]:
+    ended = "did not end in time" if hook.exit_code is None else f"exit code {hook.exit_code}"
+    yield _line(f"{hook.when}: {hook.command}: {ended}, {format_duration(hook.duration_s)}", indent=2)
+    lines = hook.output.splitlines()
+    for line in lines[-_MOST_OUTPUT_LINES:]:
+        yield _line(line, indent=4)
+
+
+def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """What has been said, from anywhere below: `elements.hash type1`. A long list is only counted."""
+    for key, value in facts.items():
+        name = f"{above}{key}"
+        if isinstance(value, Mapping):
+            yield from _facts(value, f"{name}.")
+        elif isinstance(value, list) and (len(value) > 8 or any(isinstance(item, Mapping | list) for item in value)):
+            yield name, f"{len(value)} values"
+        elif isinstance(value, list):
+            yield name, " ".join(map(str, value))
+        elif value is not None:
+            yield name, {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _state(measured: PointRecord) -> str:
+    return str(measured.state).replace("_", " ")
+
+
+def _reason(measured: PointRecord) -> str:
+    why = measured.reason or measured.stopped_early
+    return "" if why is None else f" ({why})"
+
+
+def _frames(measured: PointRecord) -> str:
+    size = measured.point.frame_size
+    return f"{size} octets" if isinstance(size, int) else size
+
+
+def _hash(hash_type: str) -> str:
+    return "addresses only" if hash_type == "type1" else "addresses and ports"
+
+
+def _pair(counts: tuple[int, int]) -> str:
+    return format_count(counts[0]) if counts[0] == counts[1] else f"{format_count(counts[0])},{format_count(counts[1])}"
+
+
+def _figure(value: float, figure: Figure) -> str:
+    if figure.unit == "ratio":
+        return format_ratio(value)
+    return format_count(round(value)) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _line(text: str, *, indent: int = 0) -> RenderableType:
+    return _indented(Text(visible(text)), indent)
+
+
+def _fact(name: str, text: str) -> RenderableType:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=10, style="bold")
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(name), Text(visible(text)))
+    return grid
+
+
+def _indented(text: Text, indent: int) -> RenderableType:
+    if not indent:
+        return text
+    grid = Table.grid()
+    grid.add_column(width=indent)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(""), text)
+    return grid

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: the tables of `campaign_rows` as CSV and as Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from evenhand.errors import HostError
+from evenhand.report.campaign_rows import COLUMNS, TableName, Value, rows_of
+from evenhand.report.plain import visible
+from evenhand.series import CampaignRecord
+
+_FORMULA = ("=", "+", "-", "@")
+"""Spreadsheets run a text that begins so."""
+
+
+def to_csv(record: CampaignRecord, table: TableName) -> str:
+    """RFC 4180 but for its line ends (LF); nothing where there is no value. Texts of the file do nothing to terminals or spreadsheets."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow([column.name for column in COLUMNS[table]])
+    for row in rows_of(record, table):
+        writer.writerow([_cell(value) for value in row.values()])
+    return written.getvalue()
+
+
+def to_parquet(record: CampaignRecord, table: TableName) -> bytes:
+    """HostError if pyarrow is not installed."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise HostError(
+            "Parquet is written with pyarrow, which is not installed", where="--format parquet",
+            next_step="Install it: pip install 'evenhand[parquet]' (or pip install pyarrow), or use --format csv.",
+        ) from error  # fmt: skip
+    types = {"text": pyarrow.string(), "integer": pyarrow.int64(), "real": pyarrow.float64(), "flag": pyarrow.bool_()}
+    schema = pyarrow.schema([(column.name, types[column.kind]) for column in COLUMNS[table]])
+    target = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows_of(record, table)), schema=schema), target)
+    return bytes(target.getvalue().to_pybytes())
+
+
+def _cell(value: Value) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str():
+            shown = visible(value)
+            return f"'{shown}" if shown.startswith(_FORMULA) else shown
+        case _:
+            return repr(value)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documents of `evenhand run` and `evenhand status`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from tests.campaign.small_campaign import small, write_campaign
+
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "result.schema.json").read_text())
+
+
+def document(folder: Path, *arguments: str) -> Any:
+    environment = {**os.environ, "EVENHAND_ENGINE": str(folder / "engine"), "XDG_STATE_HOME": str(folder / "state")}
+    ended = subprocess.run(
+        [sys.executable, "-m", "evenhand", *arguments, "--json"], cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        timeout=120,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    jsonschema.Draft202012Validator(SCHEMA).validate(found)
+    return found
+
+
+def test_run_and_status_tell_the_same_in_the_form_of_all_verbs(tmp_path: Path) -> None:
+    """R2544-23: units are in the names, or beside the values."""
+    write_campaign(tmp_path, small(1))
+    outline = document(tmp_path, "run", "small.toml", "--dry-run")
+    assert outline["run"] is None
+    assert not (tmp_path / "requests.jsonl").exists()
+    ended = document(tmp_path, "run", "small.toml", "--run", "run.evenhand")
+    status = document(tmp_path, "status", "run.evenhand")
+    assert (ended.pop("command"), status.pop("command")) == ("run", "status")
+    assert ended == status
+    assert [point["key"] for point in status["points"]] == [point["key"] for point in outline["points"]]
+    assert {point["state"] for point in status["points"]} == {"measured"}
+    assert sum(status["trials"].values()) == sum(point["trials"] for point in status["points"]) > 0
+    assert status["left_s"] == 0
+    latency = status["points"][-1]
+    assert (latency["procedure"], latency["unit"], len(latency["values"])) == ("latency", "us", 1)

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand run` and `evenhand status`: begun, gone on with, refused; hooks; a disk that is full."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.series import CampaignRecord, PointState, read_record
+from tests.campaign.small_campaign import OPTIONS, essence, write_campaign
+
+Evenhand = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def short(hooks: str = "", *, repetitions: int = 1, more: str = "") -> str:
+    """A campaign of two points."""
+    return f"""
+name = "short"
+testbed = "testbed.toml"
+[[suite]]
+name = "a"
+hosts = [1, 4]
+repetitions = {repetitions}
+{OPTIONS}
+{hooks}
+{more}
+"""
+
+
+@pytest.fixture
+def evenhand(tmp_path: Path) -> Evenhand:
+    """A command line in the folder of the campaign."""
+
+    def run(*arguments: str | Path, file_limit: int | None = None) -> subprocess.CompletedProcess[str]:
+        def limit() -> None:
+            if file_limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+
+        return subprocess.run(
+            [sys.executable, "-m", "evenhand", *arguments], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,
+            timeout=120, check=False, preexec_fn=limit,
+        )  # fmt: skip
+
+    return run
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "EVENHAND_ENGINE": str(folder / "engine"), "XDG_STATE_HOME": str(folder / "state")}
+
+
+def record_of(folder: Path) -> CampaignRecord:
+    return read_record(folder / "run.evenhand")
+
+
+RUN = ("run", "small.toml", "--run", "run.evenhand")
+
+
+def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path) -> None:
+    """SEED-02, SEED-72: the single pair is first, each repetition has its own seed, and what was asked for stands beside it."""
+    write_campaign(tmp_path, short(repetitions=2))
+    ended = evenhand(*RUN)
+    assert ended.returncode == 0, ended.stderr
+    record = record_of(tmp_path)
+    assert record.is_campaign
+    assert (record.name, record.suites, record.commands[0][1]) == ("short", ("a",), "run")
+    assert record.finished_at is not None
+    assert [point.point.is_single_pair for point in record.points] == [True, False]
+    assert {point.state for point in record.points} == {PointState.MEASURED}
+    repetitions = [repetition for point in record.points for repetition in point.repetitions]
+    assert len({repetition.seed for repetition in repetitions}) == 4
+    assert all(search.seed == repetition.seed for repetition in repetitions for search in repetition.searches)
+    assert {repetition.testbed for repetition in repetitions} == set(record.testbeds) == {"testbed.toml"}
+    assert all(repetition.result and repetition.value == repetition.result["throughput_fps_per_direction"] for repetition in repetitions)
+    many = record.points[1].repetitions[0].result
+    assert many is not None
+    assert many["single_pair"]["throughput_fps_per_direction"] == record.points[0].values[0]
+    assert record.spec["suite"][0]["name"] == "a"
+    assert record.versions["engine"]
+    assert str(tmp_path).encode() not in (tmp_path / "run.evenhand").read_bytes()  # whoever gets the file learns no folder
+
+
+def test_a_finished_campaign_has_nothing_to_resume(evenhand: Evenhand, tmp_path: Path) -> None:
+    write_campaign(tmp_path, short())
+    assert evenhand(*RUN).returncode == 0
+    before = record_of(tmp_path)
+    ended = evenhand("run", "--resume", "run.evenhand")
+    assert ended.returncode == 0, ended.stderr
+    after = record_of(tmp_path)
+    assert essence(after) == essence(before)
+    assert after.finished_at == before.finished_at
+    assert len(after.commands) == 2
+
+
+def test_a_campaign_is_never_overwritten(evenhand: Evenhand, tmp_path: Path) -> None:
+    write_campaign(tmp_path, short())
+    assert evenhand(*RUN).returncode == 0
+    again = evenhand(*RUN)
+    assert again.returncode == 2
+    assert "never overwritten" in again.stderr
+
+
+def test_a_changed_campaign_file_is_refused_with_the_difference(evenhand: Evenhand, tmp_path: Path) -> None:
+    path = write_campaign(tmp_path, short())
+    assert evenhand(*RUN).returncode == 0
+    path.write_text(short().replace('"2%"', '"3%"'))
+    ended = evenhand(*RUN, "--resume")
+    assert ended.returncode == 2
+    assert '"2%" -> "3%"' in ended.stderr
+    path.write_text("# a comment changes nothing\n" + short())
+    assert evenhand(*RUN, "--resume").returncode == 0
+
+
+def test_a_second_run_on_one_file_is_refused_and_status_tells_of_the_first(evenhand: Evenhand, tmp_path: Path) -> None:
+    """D11: two writers would measure everything twice, on one testbed."""
+    write_campaign(tmp_path, short('[suite.hooks]\nbefore-point = "touch begun; sleep 60"'))
+    first = subprocess.Popen([sys.executable, "-m", "evenhand", *RUN], cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE)
+    try:
+        while not (tmp_path / "begun").exists():
+            assert first.poll() is None
+            time.sleep(0.01)
+        second = evenhand(*RUN, "--resume")
+        assert second.returncode == 3
+        assert f"is in use by process {first.pid}" in second.stderr
+        status = evenhand("status", "run.evenhand")
+        assert status.returncode == 0, status.stderr
+        assert f"measured by process {first.pid}" in status.stdout
+        assert "0 of 2 have ended" in status.stdout
+        # Ctrl-C ends the hook, too, and tells how to go on.
+        first.send_signal(signal.SIGINT)
+        _, told = first.communicate(timeout=60)
+    finally:
+        first.kill()
+        first.wait()
+    assert first.returncode == 130
+    assert b"Go on with: evenhand run small.toml --resume --run run.evenhand" in told or b"No trial is stored" in told
+
+
+def test_hooks_know_their_point_and_their_output_is_kept(evenhand: Evenhand, tmp_path: Path) -> None:
+    hooks = """
+[suite.hooks]
+before-suite = "echo suite $EVENHAND_SUITE on $EVENHAND_TESTBED"
+before-point = "echo $EVENHAND_POINT $EVENHAND_PLAN $EVENHAND_HOSTS_LEFT x $EVENHAND_HOSTS_RIGHT $EVENHAND_HASH_TYPE; echo aside >&2"
+after-point = "yes 0123456789 | head -c 100000"
+after-suite = "exit 3"
+"""
+    write_campaign(tmp_path, short(hooks, more="").replace("repetitions = 1", 'repetitions = 1\nhash-types = ["type2"]'))
+    ended = evenhand(*RUN)
+    assert ended.returncode == 0, ended.stderr
+    record = record_of(tmp_path)
+    assert [(hook.when, hook.exit_code) for hook in record.hooks] == [("before_suite", 0), ("after_suite", 3)]
+    assert record.hooks[0].output == "suite a on testbed.toml\n"
+    before, after = record.points[1].hooks
+    assert before.output == "a/throughput/64/n=4 gateway-v4 4 x 4 type2\naside\n"
+    assert (before.when, after.when) == ("before_point", "after_point")
+    assert after.output.endswith("[... cut after 64 KiB]")
+    assert len(after.output) < 66_000
+    # What an after-hook does is told, and takes nothing from what was measured.
+    assert {point.state for point in record.points} == {PointState.MEASURED}
+    assert "The hook after-suite ended with exit code 3" in ended.stderr
+
+
+def test_a_point_whose_hook_fails_is_kept_with_the_reason_and_the_campaign_goes_on(evenhand: Evenhand, tmp_path: Path) -> None:
+    hooks = """
+[suite.hooks]
+before-point = "test $EVENHAND_HOSTS_LEFT != 1 || test -e repaired || { echo no switch; false; }"
+after-point = "echo $EVENHAND_HOSTS_LEFT >> after"
+"""
+    write_campaign(tmp_path, short(hooks))
+    ended = evenhand(*RUN)
+    assert ended.returncode == 0, ended.stderr
+    first, second = record_of(tmp_path).points
+    assert first.state is PointState.NO_NUMBER
+    assert first.reason == "the hook before-point ended with exit code 1: no switch"
+    assert first.repetitions == ()
+    assert second.state is PointState.MEASURED
+    assert (tmp_path / "after").read_text().split() == ["1", "4"]
+    # It stays so, until it is asked for.
+    assert evenhand(*RUN, "--resume").returncode == 0
+    assert record_of(tmp_path).points[0].state is PointState.NO_NUMBER
+    (tmp_path / "repaired").touch()
+    assert evenhand(*RUN, "--resume", "--again").returncode == 0
+    record = record_of(tmp_path)
+    assert [point.state for point in record.points] == [PointState.MEASURED] * 2
+    assert len(record.points[1].repetitions) == 1
+
+
+def test_a_hook_that_takes_too_long_is_ended_with_all_that_it_started(evenhand: Evenhand, tmp_path: Path) -> None:
+    hooks = '[suite.hooks]\nbefore-point = "sleep 300 & echo $! > sleeper; wait"\ntimeout = "500ms"'
+    write_campaign(tmp_path, short(hooks))
+    ended = evenhand(*RUN)
+    assert ended.returncode == 0, ended.stderr
+    first, _ = record_of(tmp_path).points
+    assert first.reason == "the hook before-point did not end within 500 ms, and was stopped"
+    assert first.hooks[0].exit_code is None
+    sleeper = Path("/proc") / (tmp_path / "sleeper").read_text().strip()
+    assert not sleeper.exists() or "\nState:\tZ" in (sleeper / "status").read_text()
+
+
+def test_a_suite_whose_hook_fails_is_kept_with_the_reason(evenhand: Evenhand, tmp_path: Path) -> None:
+    write_campaign(tmp_path, short('[suite.hooks]\nbefore-suite = "false"\nafter-suite = "touch after"'))
+    assert evenhand(*RUN).returncode == 0
+    assert {point.reason for point in record_of(tmp_path).points} == {"the hook before-suite ended with exit code 1"}
+    assert (tmp_path / "after").exists()
+
+
+def test_a_testers_limit_is_the_reason_for_no_number(evenhand: Evenhand, tmp_path: Path) -> None:
+    """R2544-39: INVALID trials never become a number."""
+    write_campaign(tmp_path, short("invalid-retries = 0\npatience = 0"), part="simulated-2000000-900")
+    ended = evenhand(*RUN)
+    assert ended.returncode == 0, ended.stderr
+    for point in record_of(tmp_path).points:
+        assert point.state is PointState.NO_NUMBER
+        assert point.values == ()
+        assert point.reason is not None
+        assert point.reason.startswith("the tester's own limit was reached: offered")
+
+
+def test_a_dut_that_does_not_answer_is_the_reason_of_each_point(evenhand: Evenhand, tmp_path: Path) -> None:
+    write_campaign(tmp_path, short(), part="no-dut")
+    ended = evenhand(*RUN)
+    assert ended.returncode == 0, ended.stderr
+    assert [point.state for point in record_of(tmp_path).points] == [PointState.NO_NUMBER] * 2
+
+
+def test_what_is_wrong_for_every_point_ends_the_campaign_before_it_begins(evenhand: Evenhand, tmp_path: Path) -> None:
+    write_campaign(tmp_path, short())
+    (tmp_path / "testbed.toml").write_text("nonsense = 1")
+    ended = evenhand(*RUN)
+    assert ended.returncode == 2
+    assert not (tmp_path / "run.evenhand").exists()
+
+
+def test_the_file_is_found_by_its_campaign(evenhand: Evenhand, tmp_path: Path) -> None:
+    write_campaign(tmp_path, short('[suite.hooks]\nbefore-point = "test -e go || kill -9 $PPID"'))
+    assert evenhand("run", "small.toml").returncode == -signal.SIGKILL
+    assert evenhand("run", "small.toml", "--resume", "--testbed", "none.toml").returncode == 2
+    (tmp_path / "go").touch()
+    ended = evenhand("run", "small.toml", "--resume")
+    assert ended.returncode == 0, ended.stderr
+    (path,) = tmp_path.glob("*.evenhand")
+    assert {point.state for point in read_record(path).points} == {PointState.MEASURED}
+    none_left = evenhand("run", "small.toml", "--resume")
+    assert none_left.returncode == 2
+    assert "no unfinished campaign of small.toml" in none_left.stderr
+
+
+def test_a_testbed_that_was_changed_is_said_and_the_repetition_begins_anew(evenhand: Evenhand, tmp_path: Path) -> None:
+    write_campaign(tmp_path, short(repetitions=2))
+    killed = subprocess.Popen([sys.executable, "-m", "evenhand", *RUN], cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.DEVNULL)
+    while not (tmp_path / "run.evenhand").exists() or not _has_trials(tmp_path):
+        assert killed.poll() is None
+        time.sleep(0.005)
+    killed.kill()
+    killed.wait()
+    testbed = tmp_path / "testbed.toml"
+    testbed.write_text(testbed.read_text().replace("net_ring1", "net_ring7"))
+    ended = evenhand(*RUN, "--resume")
+    assert ended.returncode == 0, ended.stderr
+    record = record_of(tmp_path)
+    assert set(record.testbeds) == {"testbed.toml", "testbed.toml (2)"}
+    assert any("testbed.toml" in note for note in record.notes)
+    repetitions = [repetition for point in record.points for repetition in point.repetitions]
+    cut = [repetition for repetition in repetitions if repetition.outcome == "cut_short"]
+    assert len(cut) <= 1  # none if it was killed between two
+    assert all(repetition.finished_at is None and repetition.value is None for repetition in cut)
+    assert [len(point.values) for point in record.points] == [2, 2]
+
+
+def _has_trials(folder: Path) -> bool:
+    try:
+        return any(search.trials for point in record_of(folder).points for r in point.repetitions for search in r.searches)
+    except Exception:
+        return False
+
+
+def test_a_disk_that_fills_half_way_loses_no_trial_and_the_campaign_goes_on_with_room(evenhand: Evenhand, tmp_path: Path) -> None:
+    """D11."""
+    write_campaign(tmp_path, short())
+    full = evenhand(*RUN, file_limit=160 * 1024)
+    assert full.returncode == 3, full.stderr
+    assert "Traceback" not in full.stderr
+    assert "cannot be stored any further" in full.stderr
+    assert "Go on with: evenhand run small.toml --resume" in full.stderr
+    before = [trial.result for p in record_of(tmp_path).points for r in p.repetitions for s in r.searches for trial in s.trials]
+    assert before
+    ended = evenhand(*RUN, "--resume")
+    assert ended.returncode == 0, ended.stderr
+    killed = record_of(tmp_path)
+    after = [trial.result for p in killed.points for r in p.repetitions for s in r.searches for trial in s.trials]
+    assert after[: len(before)] == before
+    (tmp_path / "run.evenhand").rename(tmp_path / "full.evenhand")
+    assert evenhand(*RUN).returncode == 0
+    assert essence(record_of(tmp_path)) == essence(killed)
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_measured(evenhand: Evenhand, tmp_path: Path) -> None:
+    write_campaign(tmp_path, short())
+    ended = evenhand("run", "small.toml", "--run", "/proc/run.evenhand")
+    assert ended.returncode == 3
+    assert "cannot be written" in ended.stderr
+    assert not (tmp_path / "requests.jsonl").exists()

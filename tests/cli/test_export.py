@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand export`: what other programs read of a run is what Evenhand reads of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from evenhand.report.campaign_rows import COLUMNS, rows_of
+from evenhand.series import read_record, read_run
+from tests.cli.running import Ended
+from tests.docs.documents import table_rows
+from tests.series.hostile import write_run
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+CONTRACT = Path(__file__).resolve().parents[2] / "contract"
+SEARCH = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short")
+TABLES = ("points", "repetitions", "trials")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "a.evenhand")
+
+
+def validator(name: str) -> Any:
+    schema = json.loads((CONTRACT / name).read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_the_whole_document_is_as_the_contract_says_and_holds_every_trial(evenhand: Run, run: Path) -> None:
+    ended = evenhand("export", run, "--format", "json")
+    assert ended.code == 0, ended.err
+    document = ended.json
+    validator("export.schema.json").validate(document)
+    ((search,),) = [repetition["searches"] for point in document["points"] for repetition in point["repetitions"]]
+    stored = read_run(run).searches[0]
+    assert [trial["document"] for trial in search["trials"]] == [trial.result.raw for trial in stored.trials]
+    assert (search["plan"], search["goal"], search["setup"], search["seed"]) == (stored.plan, stored.goal, stored.setup, "7")
+    with pytest.raises(jsonschema.ValidationError):
+        validator("export.schema.json").validate({**document, "points": [{**document["points"][0], "state": "fine"}]})
+
+
+def test_single_trials_and_other_procedures_are_as_the_contract_says(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
+    engine_playing("simulated-640000")
+    for n, line in enumerate((("trial", "--rate", "700kfps", "--duration", "1s", "--waits", "short"), ("loss", *SEARCH))):
+        file = tmp_path / f"{n}.evenhand"
+        assert evenhand(line[0], testbed, *line[1:], "--run", file).code == 0
+        document = evenhand("export", file, "--format", "json").json
+        validator("export.schema.json").validate(document)
+        assert document["other_searches" if n == 0 else "points"]
+        assert evenhand("export", file, "--format", "csv").out.count("\n") == 1 + sum(document["trials"].values())
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_csv_read_back_is_what_is_in_the_file(evenhand: Run, run: Path, table: Any) -> None:
+    ended = evenhand("export", run, "--format", "csv", "--table", table)
+    assert ended.code == 0, ended.err
+    found = list(csv.DictReader(ended.out.splitlines()))
+    wanted = list(rows_of(read_record(run), table))
+    assert len(found) == len(wanted) > 0
+    convert = {"text": str, "integer": int, "real": float, "flag": lambda text: text == "true"}
+    for row, values in zip(found, wanted, strict=True):
+        read = {column.name: convert[column.kind](row[column.name]) if row[column.name] else None for column in COLUMNS[table]}
+        assert read == {name: None if value == "" else value for name, value in values.items()}
+
+
+def test_trials_are_the_table_if_none_is_named(evenhand: Run, run: Path) -> None:
+    assert evenhand("export", run, "--format", "csv").out == evenhand("export", run, "--format", "csv", "--table", "trials").out
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+def test_jq_reads_it(run: Path) -> None:
+    """In a pipe, as people do."""
+    line = f"{sys.executable} -m evenhand export {run} --format json | jq -r '.points[] | [.key, .median, .trials.PASS] | @tsv'"
+    ended = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=True)
+    (point,) = read_record(run).points
+    assert ended.stdout.split("\t")[0] == point.point.key
+    assert float(ended.stdout.split("\t")[1]) == point.values[0]
+
+
+def test_what_it_writes_is_new(evenhand: Run, run: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    assert evenhand("export", run, "--format", "csv", "--output", target).code == 0
+    before = target.read_bytes()
+    ended = evenhand("export", run, "--format", "json", "--output", target)
+    assert ended.code == 2
+    assert "exists already" in ended.err
+    assert target.read_bytes() == before
+    assert evenhand("export", run, "--format", "json", "--output", run).code == 2
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert evenhand("export", run, "--format", "csv", "--output", tmp_path / "link").code == 2
+    assert not (tmp_path / "elsewhere").exists()
+    assert evenhand("export", run, "--format", "csv", "--output", tmp_path / "no" / "folder").code == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--format", "json", "--table", "trials"), "--table"),
+        (("--format", "uti", "--table", "points"), "--table"),
+        (("--format", "parquet"), "--output"),
+        (("--format", "xml"), "xml"),
+        (("--format", "csv", "--table", "hosts"), "hosts"),
+    ],
+)
+def test_options_that_do_nothing_are_refused(evenhand: Run, run: Path, options: tuple[str, ...], word: str) -> None:
+    ended = evenhand("export", run, *options)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert word in ended.err
+
+
+def test_without_pyarrow_it_says_what_to_install(evenhand: Run, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    ended = evenhand("export", run, "--format", "parquet", "--output", tmp_path / "a.parquet")
+    assert ended.code == 3
+    assert "pip install 'evenhand[parquet]'" in ended.err
+    assert not (tmp_path / "a.parquet").exists()
+
+
+def test_uti_has_the_sum_of_both_directions_and_only_what_its_model_has(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
+    """FD.io CSIT's model 1.4.0: NDR and PDR of one search, MRR of the highest load."""
+    engine_playing("simulated-640000")
+    both = tmp_path / "mlr.evenhand"
+    line = ("--search", "mlr", "--goal", "NDR", "--goal", "PDR=0.5%", "--maximum-rate", "1Mfps", "--waits", "short", "--run", both)
+    ended = evenhand("throughput", testbed, *line)
+    assert ended.code == 0, ended.err
+    (document,) = [json.loads(line) for line in evenhand("export", both, "--format", "uti").out.splitlines()]
+    assert document["test_type"] == document["result"]["type"] == "ndrpdr"
+    (search,) = read_run(both).searches
+    assert search.result is not None
+    for name, goal in zip(("ndr", "pdr"), search.result["goals"], strict=True):
+        for bound in ("lower", "upper"):
+            rate = document["result"][name][bound]["rate"]
+            assert rate == {"value": 2 * goal[f"{bound}_fps_per_direction"], "unit": "pps"}
+            assert document["result"][name][bound]["bandwidth"]["value"] == pytest.approx(rate["value"] * 84 * 8)
+    assert (document["passed"], document["message"], document["version"]) == (True, "", "1.4.0")
+    assert re.fullmatch(r"[a-z0-9.,=_+-]+", document["test_id"])
+    losses = tmp_path / "loss.evenhand"
+    assert evenhand("loss", testbed, *SEARCH, "--run", losses).code == 0
+    (document,) = [json.loads(line) for line in evenhand("export", losses, "--format", "uti").out.splitlines()]
+    assert document["result"]["type"] == "mrr"
+    assert document["result"]["receive_rate"]["rate"]["values"] == [pytest.approx(2 * 640_000, rel=0.01)]
+
+
+def test_uti_of_one_goal_is_of_no_type_rather_than_half_a_result(evenhand: Run, run: Path) -> None:
+    """Its NDRPDR wants both bounds of both: none is made up."""
+    (document,) = [json.loads(line) for line in evenhand("export", run, "--format", "uti").out.splitlines()]
+    assert document["result"] == {"type": "unknown"}
+    assert document["telemetry"][0].startswith('evenhand_throughput_fps_per_direction{seed="7"} 63')
+
+
+def test_uti_refuses_a_run_that_it_has_no_place_for(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    engine_playing("simulated-640000")
+    file = tmp_path / "latency.evenhand"
+    line = ("--rate", "10kfps", "--duration", "1s", "--from", "0.5s", "--repetitions", "1", "--waits", "short", "--run", file)
+    assert evenhand("latency", testbed, *line).code == 0
+    ended = evenhand("export", file, "--format", "uti")
+    assert ended.code == 2
+    assert "1 point of a procedure" in ended.err
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_reference_lists_every_column(table: Any) -> None:
+    """In order, with its kind."""
+    listed = [(row[0].strip("`"), row[1]) for row in table_rows("docs/reference/export.md", f"column of {table}")]
+    assert listed == [(column.name, column.kind) for column in COLUMNS[table]]

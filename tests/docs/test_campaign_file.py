@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign file's page has every key, and its examples and presets are those of the code."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from evenhand.campaign import describe, expand, make_campaign, preset_names, read_campaign
+from evenhand.campaign.file import CampaignDut, CampaignFile, Hooks, Published, Reference, Suite
+from evenhand.campaign.options import options_of
+from evenhand.reference import DEFAULT_QUEUE_FRAMES
+from evenhand.series.campaign import ProcedureName
+from tests.docs.documents import ROOT, Block, blocks, name_of, read, table_rows
+
+PAGE = "docs/reference/campaign-file.md"
+TABLES: dict[str, type[BaseModel]] = {
+    "Top level": CampaignFile, "[[suite]]": Suite, "[hooks] and [suite.hooks]": Hooks, "[reference]": Reference, "[dut]": CampaignDut,
+    "[[published]]": Published,
+}  # fmt: skip
+SAME_FOR_ALL = ("mix", "host-mode", "network-mode", "fixed-source", "fixed-source-network", "common-network", "source-ports",
+                "destination-ports", "one-way")  # fmt: skip
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.toml") if not path.name.startswith("testbed-"))
+
+
+def section_rows() -> dict[str, list[list[str]]]:
+    """Rows of the tables whose first column is `key`, by the heading above them."""
+    found: dict[str, list[list[str]]] = {}
+    heading, columns = "", 0
+    for line in read(PAGE).splitlines():
+        if line.startswith("## "):
+            heading, columns = line.removeprefix("## ").replace("`", ""), 0
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if cells and cells[0] == "key":
+            columns = len(cells)
+        elif not cells:
+            columns = 0
+        elif columns and not cells[0].startswith("---"):
+            found.setdefault(f"{heading}/{columns}", []).append(cells)
+    return found
+
+
+def test_the_page_lists_every_key_and_no_other() -> None:
+    shown = section_rows()
+    options = {key.strip("` ") for row in shown["[[suite]]/2"] for key in row[0].split(",")}
+    for heading, table in TABLES.items():
+        rows = {row[0].strip("`"): row for row in shown[f"{heading}/4"]}
+        keys = {field.alias: field for field in table.model_fields.values()}
+        assert set(rows) | (options if table is Suite else set()) == set(keys), heading
+        for key, row in rows.items():
+            assert row[2].startswith("required") == keys[key].is_required(), key
+            default = keys[key].default
+            if isinstance(default, (str, bool)) and default:
+                assert row[2].split(":")[0] in (str(default), str(default).lower()), key
+    assert f" {DEFAULT_QUEUE_FRAMES} " in next(" ".join(row) for row in shown["[reference]/4"] if row[0] == "`queue`")
+
+
+def test_the_page_tells_which_options_a_procedure_has() -> None:
+    rows = [({key.strip("` ") for key in row[0].split(",")}, row[1]) for row in section_rows()["[[suite]]/2"]]
+    for procedure in get_args(ProcedureName):
+        names = {name for keys, of in rows if of.startswith("all") or procedure in of.split(", ") for name in keys}
+        assert names == set(options_of(procedure)) - {"repetitions"} | set(SAME_FOR_ALL), procedure
+
+
+def test_the_page_lists_every_preset_with_its_points() -> None:
+    """SEED-64."""
+    shown = {row[0]: int(row[1]) for row in table_rows(PAGE, "preset")}
+    assert shown == {name: len(expand(make_campaign({"preset": name}, where=name)).points) for name in preset_names()}
+
+
+@pytest.mark.parametrize("block", [block for block in blocks("toml") if "[[suite]]" in block.text], ids=str)
+def test_campaign_in_the_page_is_accepted(block: Block) -> None:
+    assert expand(make_campaign(tomllib.loads(block.text), where=str(block))).points
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_example_campaign_is_accepted(path: Path) -> None:
+    plan = expand(read_campaign(path))
+    assert plan.testbed == "reference" or Path(str(plan.testbed)).exists()
+
+
+def outline(name: str) -> Any:
+    return describe(expand(read_campaign(ROOT / "examples" / name)))
+
+
+def test_the_draft_example_is_the_drafts_series() -> None:
+    """SEED-65, SEED-68, SEED-69, SEED-72."""
+    rows = outline("draft-appendix-a.toml").rows
+    assert len(rows) == 40
+    assert {row.point.repetitions for row in rows} == {10}
+    assert len({row.point.hosts for row in rows if row.point.suite == "IPv4 direct, type 1"}) == 17
+
+
+def test_the_quick_example_is_quick_and_has_both_ip_versions() -> None:
+    found = outline("campaign-quick.toml")
+    assert found.expected_s < 110
+    assert {row.point.plan for row in found.rows} == {"gateway-v4", "gateway-v6"}
+    assert found.notes == ()

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign on the reference router: cut short by kill -9, gone on with, and as the configuration says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from evenhand.errors import EvenhandError, HostError
+from evenhand.programs import ROUTER, find_program
+from evenhand.series import PointState, read_record
+from evenhand.series.campaign_status import read_status
+
+pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+ELEMENTS, RATE_FPS = 8, 20_000
+CAMPAIGN = f"""
+name = "wire"
+testbed = "reference"
+[reference]
+elements = {ELEMENTS}
+rate = "{RATE_FPS / 1000:g}kfps"
+queue = 512
+[every-suite]
+hosts = [1, "max"]
+hash-types = "type1"
+repetitions = 2
+maximum-rate = "100kfps"
+start = "auto"
+precision = "10%"
+duration = "300ms"
+final-duration = "500ms"
+loss-verification = 1
+invalid-retries = 4
+patience = 20
+waits = "short"
+[[suite]]
+name = "v4"
+[[suite]]
+name = "v6"
+plan = "gateway-v6"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _needs_router() -> None:
+    try:
+        find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "evenhand", "run", "wire.toml", "--run", "wire.evenhand", *arguments], cwd=folder, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "XDG_STATE_HOME": str(folder)},
+    )  # fmt: skip
+
+
+def test_a_campaign_on_the_reference_router_goes_on_after_kill_and_finds_what_is_configured(tmp_path: Path) -> None:
+    """SEED-02, SEED-69, D11: one pair keeps one element of type 1 busy, many keep all; IPv4 and IPv6. Nothing is measured twice."""
+    (tmp_path / "wire.toml").write_text(CAMPAIGN)
+    killed = start(tmp_path)
+    while True:
+        assert killed.poll() is None, killed.communicate()[1]
+        if (tmp_path / "wire.evenhand").exists():
+            try:
+                status = read_status(tmp_path / "wire.evenhand")
+            except EvenhandError:  # it is being made
+                continue
+            if status.points and sum(status.verdicts.values()) >= 3:
+                break
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    before = read_record(tmp_path / "wire.evenhand")
+    made = [trial.result.raw for p in before.points for r in p.repetitions for s in r.searches for trial in s.trials]
+    resumed = start(tmp_path, "--resume")
+    _, told = resumed.communicate(timeout=300)
+    assert resumed.returncode == 0, told
+    record = read_record(tmp_path / "wire.evenhand")
+    after = [trial.result.raw for p in record.points for r in p.repetitions for s in r.searches for trial in s.trials]
+    assert after[: len(made)] == made
+    assert [r.outcome for p in record.points for r in p.repetitions].count("cut_short") == 0
+    assert [(point.state, len(point.values)) for point in record.points] == [(PointState.MEASURED, 2)] * 4
+    for one, many in (record.points[:2], record.points[2:]):
+        assert one.point.is_single_pair
+        assert median(one.values) == pytest.approx(RATE_FPS, rel=0.35)
+        assert median(many.values) > 2.5 * median(one.values)
+        first = many.repetitions[0].result
+        assert first is not None
+        assert first["single_pair"]["throughput_fps_per_direction"] == one.values[0]
+        assert many.repetitions[0].searches[0].setup["dut"]["config"]["elements"]["hash"] == "type1"
+    assert set(record.testbeds) == {"reference router"}
