@@ -241,12 +241,12 @@ def test_a_result_tells_the_facts_of_the_dut_and_names_those_that_are_missing(
     engine_playing("simulated-640000")
     told = '[dut.facts]\nsystem = "OpenBSD 7.6"\nflow_hash = "sd/sd, symmetric"\npolicing = "pf, 100,000 states"\n'
     plain = evenhand("throughput", testbed, *QUICK, "--no-run")
-    assert "Not told of the DUT ([dut.facts] in the testbed file): system, kernel, cpu model, sockets, cores, clock, turbo" in plain.out
+    assert "Not told of the DUT ([dut.facts] in the testbed file): machine, system, kernel, cpu model, sockets, cores, clock" in plain.out
     testbed.write_text(TESTBED + told)
     run = tmp_path / "a.evenhand"
     shown = evenhand("throughput", testbed, *QUICK, "--run", run).out
     assert "DUT, as the testbed file has it: system: OpenBSD 7.6; flow hash: sd/sd, symmetric; policing: pf, 100,000 states." in shown
-    assert "Not told of the DUT ([dut.facts] in the testbed file): kernel, cpu model" in shown
+    assert "Not told of the DUT ([dut.facts] in the testbed file): machine, kernel, cpu model" in shown
     stored = read_run(run).searches[0].setup["testbed"]["dut"]["facts"]
     assert (stored["policing"], stored["flow_hash"]) == ("pf, 100,000 states", "sd/sd, symmetric")
     document = evenhand("throughput", testbed, *QUICK, "--no-run", "--json").json
