@@ -29,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What commands keep from one time to the next is that of this run of the tests, not the developer's."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it, and what is written to a pipe is as wide as it says
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 

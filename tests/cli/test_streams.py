@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from evenhand.cli import main as cli
 
@@ -46,7 +47,7 @@ def test_notes_that_cannot_be_written_spoil_nothing() -> None:
 
 
 def test_characters_that_a_terminal_lacks_are_escaped() -> None:
-    ended = shell(f"PYTHONIOENCODING=ascii {EVENHAND} predict gateway-v4 --hosts 1 --rate 1kfps --queues 2")
+    ended = shell(f"PYTHONIOENCODING=ascii {EVENHAND} predict gateway-v4 --hosts 1 --rate 1kfps --elements 2")
     assert "UnicodeEncodeError" not in ended.stderr
     assert ended.stdout.isascii()
 
@@ -61,7 +62,7 @@ def test_an_error_that_no_verb_has_foreseen_is_three_lines(monkeypatch: pytest.M
         def fail(*_: object, error: BaseException = error, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(cli, "app", fail)
+        monkeypatch.setattr(typer.Typer, "__call__", fail)
         assert cli.main([]) == code
         said = capsys.readouterr().err
         assert word in said

@@ -185,7 +185,7 @@ def test_defaults_of_a_search_are_those_of_the_code() -> None:
     goal, waits, text = ThroughputGoal(max_fps=1), Waits(), " ".join(read("docs/how-to/test-a-router.md").split())
     assert goal.loss_ratio == 0
     assert f"waits of {waits.after_routing_s:g}, {waits.after_learning_s:g}, {waits.residual_s:g} and {waits.restabilize_s:g} s" in text
-    assert f"a last trial of {goal.final_duration_s:g} s" in text
+    assert f"a final trial of {goal.final_duration_s:g} s" in text
     assert f"({goal.precision * 100:g} % by default)" in " ".join(read("docs/tutorial/first-throughput.md").split())
 
 

@@ -341,7 +341,7 @@ def test_many_direct_hosts_are_warned_of_in_the_script_and_on_stderr(dut_setup: 
 
 def test_json_tells_what_each_command_is_for(dut_setup: Run) -> None:
     document = dut_setup("direct-v4-net16", *LINUX, "--json").json
-    assert (document["plan"], document["os"], document["is_undo"], document["dut_neighbors"]) == ("direct_v4_net16", "linux", False, 131066)
+    assert (document["plan"], document["os"], document["is_undo"], document["dut_neighbors"]) == ("direct-v4-net16", "linux", False, 131066)
     assert len(document["warnings"]) == 1
     purposes = {c["command"]: c["purpose"] for c in document["commands"]}
     assert purposes["sysctl -w net.ipv4.ip_forward=1"] == "Forwarding."

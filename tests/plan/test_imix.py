@@ -91,7 +91,8 @@ def test_each_size_must_fit_the_plan() -> None:
     both = mix_versions(gateway_v4(), gateway_v6(), (9, 1))
     with pytest.raises(RequestError, match="an IPv6 test frame has 84"):
         choose_frames(both, imix)
-    assert choose_frames(both, None) == (84, "Frame size 64 cannot hold an IPv6 test frame with its tag: 84 is used instead (R5180-10).")
+    assert choose_frames(both, None) == (84, None)
+    assert choose_frames(both, 64) == (84, "Frame size 64 cannot hold an IPv6 test frame with its tag: 84 is used instead (R5180-10).")
     sizes, _ = check_frame_sizes(gateway_v4(), [64, imix])
     assert sizes == (64, imix)
     with pytest.raises(RequestError, match="twice"):

@@ -6,9 +6,9 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
+from evenhand.fitted import FittedTable
 from evenhand.report.plain import visible
 from evenhand.series import FIGURES, PointState, ProcedureName
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
@@ -30,13 +30,11 @@ def format_figure(procedure: ProcedureName, value: float) -> str:
             return format_duration(value) if value else "0 s"
 
 
-def campaign_table(status: CampaignStatus) -> Table:
+def campaign_table(status: CampaignStatus) -> FittedTable:
     """A row for each point: where it stands, and its number."""
-    table = Table(
-        title=Text(visible(f"{status.name}: rates are per direction")), title_justify="left", box=None, pad_edge=False, header_style="bold"
-    )
+    table = FittedTable(visible(f"{status.name}: rates are per direction"))
     for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
-        table.add_column(name, justify="left" if name == "point" else "right", overflow="fold")
+        table.add_column(name, justify="left" if name == "point" else "right")
     for point in status.points:
         cells = [_shown(point, figure) for figure in (median, min, max)] if point.values else ["-", "-", "-"]
         table.add_row(Text(visible(point.point.key)), f"{point.finished} of {point.point.repetitions}", *cells, format_count(point.trials))

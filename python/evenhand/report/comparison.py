@@ -6,12 +6,12 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointComparison
 from evenhand.analysis.comparison import METHOD
 from evenhand.analysis.words import show_number, show_percent
+from evenhand.fitted import FittedTable
 from evenhand.procedure import Statistics
 from evenhand.units import format_count
 
@@ -28,18 +28,18 @@ def comparison_document(comparison: Comparison, *, fail_below: float | None = No
     return {**comparison.to_document(), "fail_below": fail_below, "below": [point.to_document() for point in below]}
 
 
-def comparison_tables(comparison: Comparison) -> list[Table]:
+def comparison_tables(comparison: Comparison) -> list[FittedTable]:
     """One for each run but the first: a row for each point."""
     return [_table(comparison, other) for other in range(len(comparison.runs) - 1)]
 
 
-def differences_table(comparison: Comparison) -> Table | None:
+def differences_table(comparison: Comparison) -> FittedTable | None:
     """A row for each fact of the set-ups that is not the same in all runs; None if there is none."""
     if not comparison.differences:
         return None
     table = _empty_table(TITLE_OF_DIFFERENCES)
     for name in ("", *(letter_of(i) for i in range(len(comparison.runs)))):
-        table.add_column(name, overflow="fold")
+        table.add_column(name)
     for difference in comparison.differences:
         # What a run file says is shown as it stands, also if it looks like a colour to Rich.
         table.add_row(Text(difference.what), *(Text("-" if value is None else value) for value in difference.values))
@@ -110,10 +110,10 @@ def show_median(statistics: Statistics | None, reason: str | None, point: PointC
     return f"{show_number(statistics.median, point.figure)} ({statistics.count})"
 
 
-def _table(comparison: Comparison, other: int) -> Table:
+def _table(comparison: Comparison, other: int) -> FittedTable:
     a, b = letter_of(0), letter_of(other + 1)
     table = _empty_table(f"{b} over {a}")
-    table.add_column("point", overflow="fold")
+    table.add_column("point")
     table.add_column("unit")
     for name in (f"median {a} (repetitions)", f"median {b}", "ratio", "its interval"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -126,8 +126,8 @@ def _table(comparison: Comparison, other: int) -> Table:
     return table
 
 
-def _empty_table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+def _empty_table(title: str) -> FittedTable:
+    return FittedTable(title)
 
 
 def _judgement(comparison: Comparison, limit: float, below: int) -> str:

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.fitted import FittedTable
 from evenhand.procedure import Statistics
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.plain import visible
@@ -107,17 +108,17 @@ def _title(measured: PointRecord) -> str:
     return f"{point.suite}: {figure.name} in {figure.unit}, {point.plan}{hashes}{ways}"
 
 
-def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
+def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
     first = entries[0][1]
     figure = FIGURES[first.point.procedure]
-    table = Table(header_style="bold", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table = FittedTable()
     has_networks = any(measured.point.networks != (1, 1) for _, measured in entries)
     table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("hosts x networks" if has_networks else "hosts", justify="right", overflow="fold")
-    table.add_column("octets", justify="right", overflow="fold")
+    table.add_column("hosts x networks" if has_networks else "hosts", justify="right")
+    table.add_column("octets", justify="right")
     for name in ("median", "minimum", "maximum", "of", "PASS/FAIL/INV."):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("state", overflow="fold")
+    table.add_column("state")
     for number, measured in entries:
         point, statistics, counted = measured.point, Statistics.of(measured.values), verdicts_of(trials_of(measured))
         values = ("-",) * 3 if statistics is None else tuple(
@@ -146,10 +147,10 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
 
 def _search_report(search: StoredSearch) -> Iterator[RenderableType]:
     yield _line(f"{search.name} ({search.kind}), {search.outcome or 'cut short'}:")
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table = FittedTable()
     for name in ("trial", "fps", "time", "verdict", "loss"):
         table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
-    table.add_column("purpose, reasons", overflow="fold")
+    table.add_column("purpose, reasons")
     for trial in search.trials:
         table.add_row(*_trial_cells(trial))
     if search.trials:
