@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.cli.live_page import LivePage
 from evenhand.series import CampaignRecord, PointState, read_record
 from tests.campaign.small_campaign import OPTIONS, essence, write_campaign
 
+FILES = Path(__file__).parents[1] / "series" / "files"
 Evenhand = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -307,3 +309,33 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_measured(eve
     assert ended.returncode == 3
     assert "cannot be written" in ended.stderr
     assert not (tmp_path / "requests.jsonl").exists()
+
+
+def test_the_page_goes_along_and_costs_no_measurement(evenhand: Evenhand, tmp_path: Path) -> None:
+    """It is there before the first point, and whole at the end; a name that is taken is told before anything is measured."""
+    write_campaign(tmp_path, short())
+    taken = tmp_path / "mine.html"
+    taken.write_text("<p>mine</p>")
+    refused = evenhand("run", "small.toml", "--run", "none.evenhand", "--html", "mine.html")
+    assert (refused.returncode, taken.read_text()) == (2, "<p>mine</p>"), refused.stderr
+    assert "mine.html" in refused.stderr
+    assert not (tmp_path / "none.evenhand").exists()
+    watching = short(hooks='hooks.before-point = "cp run.html $EVENHAND_HOSTS_LEFT.page"')
+    write_campaign(tmp_path, watching)
+    ended = evenhand("run", "small.toml", "--run", "run.evenhand")
+    assert ended.returncode == 0, ended.stderr
+    assert "The page: run.html" in ended.stdout
+    pages = sorted(tmp_path.glob("*.page"))
+    assert len(pages) == 2
+    assert all('http-equiv="refresh"' in page.read_text() for page in pages)
+    assert 'http-equiv="refresh"' not in (tmp_path / "run.html").read_text()
+
+
+def test_a_page_that_can_no_longer_be_written_is_said_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    page = LivePage(run=FILES / "version-2-campaign.evenhand", target=tmp_path / "gone" / "a.html", say=said.append)
+    point = read_record(page.run).points[0].point
+    page.after_point(point)
+    page.after_point(point)
+    assert len(said) == 1
+    assert "a.html" in said[0]

@@ -16,6 +16,7 @@ from evenhand.campaign.executor import HereExecutor
 from evenhand.campaign.runner import CampaignRunner, check_testbed, choose_testbed
 from evenhand.campaign_progress import CampaignDisplay
 from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, run_file, write_json
+from evenhand.cli.live_page import LivePage
 from evenhand.cli.status import show_status
 from evenhand.errors import EvenhandError, RequestError
 from evenhand.report import measured_report
@@ -49,6 +50,11 @@ def run(
         bool, typer.Option("--again", help="With --resume: measure those points again that ended early, such as by a hook that failed.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show every point, what it sends, and the time; measure nothing.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="The page, written anew after points. Default: as the campaign's file, but .html."),
+    ] = None,
+    no_html: Annotated[bool, typer.Option("--no-html", help="Write no page; evenhand report writes it at any time.")] = False,
     host_name: HostNameOption = False,
     engine: EngineOption = None,
     json_output: JsonOption = False,
@@ -59,6 +65,8 @@ def run(
     """
     if again and not resume:
         raise RequestError("there is nothing to be measured again", where="--again", next_step="Give it with --resume.")
+    if no_html and html is not None:
+        raise RequestError("a page, and none", where="--html, --no-html", next_step="Give one of them.")
     stored, source = _files(file, run, is_resumed=resume)
     plan = expand(read_campaign(source))
     if dry_run:
@@ -86,12 +94,18 @@ def run(
         if again:
             store.reopen_points()
         with CampaignDisplay(err(), read_status(path)) as display:
+            page = LivePage(run=path, target=None if no_html else html or path.with_suffix(".html"), say=display.say)
+            page.write()  # whether it can be written is told before anything is measured
             CampaignRunner(
-                plan=plan, store=store, executor=HereExecutor(engine=engine), testbed=chosen, on_event=display.on_campaign_event
-            ).run()
+                plan=plan, store=store, executor=HereExecutor(engine=engine), testbed=chosen, on_event=display.on_campaign_event,
+                on_point=page.after_point,
+            ).run()  # fmt: skip
     show_status("run", read_status(path), is_json=json_output)
     if not json_output:
         out().print(f"Stored in {path}.", markup=False)
+    page.write()
+    if not json_output and page.target is not None:
+        out().print(f"The page: {page.target}", markup=False, soft_wrap=True)
 
 
 def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | None, Path]:

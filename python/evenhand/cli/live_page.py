@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a campaign while it goes on: a browser that shows it shows how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evenhand.errors import EvenhandError
+from evenhand.report.page import write_page
+from evenhand.series import read_record
+from evenhand.series.campaign import Point
+
+SHARE = 0.02
+"""Of a campaign's time that its page may take at most: all of its trials are read and drawn each time."""
+
+
+@dataclass(slots=True, kw_only=True)
+class LivePage:
+    """Writes the page anew after a point, unless the last time took too long for that; also at the start, and at the end."""
+
+    run: Path
+    target: Path | None
+    """None: there is no page."""
+    say: Callable[[str], object]
+    _not_before_s: float = field(default=0.0, init=False)
+    """By the monotonic clock."""
+    _has_failed: bool = field(default=False, init=False)
+
+    def after_point(self, point: Point) -> None:
+        """For `CampaignRunner.on_point`. A page that cannot be written is said once, and costs no measurement."""
+        del point
+        if self.target is None or self._has_failed or time.monotonic() < self._not_before_s:
+            return
+        began_s = time.monotonic()
+        try:
+            write_page(read_record(self.run), self.target)
+        except EvenhandError as error:
+            self._has_failed = True
+            self.say(f"The page is not written while the campaign goes on: {error.what} ({error.where}).")
+        ended_s = time.monotonic()
+        self._not_before_s = ended_s + (ended_s - began_s) / SHARE
+
+    def write(self) -> None:
+        """Before the first point, and at the end. EvenhandError if it cannot be written; the campaign is stored all the same."""
+        if self.target is not None:
+            write_page(read_record(self.run), self.target)
