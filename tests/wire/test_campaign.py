@@ -10,12 +10,13 @@ import sys
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 
 from evenhand.errors import EvenhandError, HostError
 from evenhand.programs import ROUTER, find_program
-from evenhand.series import PointState, read_record
+from evenhand.series import CampaignRecord, PointState, read_record
 from evenhand.series.campaign_status import read_status
 
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
@@ -26,7 +27,7 @@ testbed = "reference"
 [reference]
 elements = {ELEMENTS}
 rate = "{RATE_FPS / 1000:g}kfps"
-queue = 512
+queue-frames = 512
 [every-suite]
 hosts = [1, "max"]
 hash-types = "type1"
@@ -63,31 +64,39 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_a_campaign_on_the_reference_router_goes_on_after_kill_and_finds_what_is_configured(tmp_path: Path) -> None:
-    """SEED-02, SEED-69, D11: one pair keeps one element of type 1 busy, many keep all; IPv4 and IPv6. Nothing is measured twice."""
-    (tmp_path / "wire.toml").write_text(CAMPAIGN)
-    killed = start(tmp_path)
+def killed_and_resumed(folder: Path, campaign: str, *, after_trials: int) -> CampaignRecord:
+    """Killed when so many trials are stored. What was stored is still there, and no repetition was begun anew."""
+    (folder / "wire.toml").write_text(campaign)
+    killed = start(folder)
     while True:
         assert killed.poll() is None, killed.communicate()[1]
-        if (tmp_path / "wire.evenhand").exists():
+        if (folder / "wire.evenhand").exists():
             try:
-                status = read_status(tmp_path / "wire.evenhand")
+                status = read_status(folder / "wire.evenhand")
             except EvenhandError:  # it is being made
                 continue
-            if status.points and sum(status.verdicts.values()) >= 3:
+            if status.points and sum(status.verdicts.values()) >= after_trials:
                 break
         time.sleep(0.02)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    before = read_record(tmp_path / "wire.evenhand")
-    made = [trial.result.raw for p in before.points for r in p.repetitions for s in r.searches for trial in s.trials]
-    resumed = start(tmp_path, "--resume")
+    made = trials_of(read_record(folder / "wire.evenhand"))
+    resumed = start(folder, "--resume")
     _, told = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, told
-    record = read_record(tmp_path / "wire.evenhand")
-    after = [trial.result.raw for p in record.points for r in p.repetitions for s in r.searches for trial in s.trials]
-    assert after[: len(made)] == made
+    record = read_record(folder / "wire.evenhand")
+    assert trials_of(record)[: len(made)] == made
     assert [r.outcome for p in record.points for r in p.repetitions].count("cut_short") == 0
+    return record
+
+
+def trials_of(record: CampaignRecord) -> list[dict[str, Any]]:
+    return [trial.result.raw for p in record.points for r in p.repetitions for s in r.searches for trial in s.trials]
+
+
+def test_a_campaign_on_the_reference_router_goes_on_after_kill_and_finds_what_is_configured(tmp_path: Path) -> None:
+    """SEED-02, SEED-69, D11: one pair keeps one element of type 1 busy, many keep all; IPv4 and IPv6. Nothing is measured twice."""
+    record = killed_and_resumed(tmp_path, CAMPAIGN, after_trials=3)
     assert [(point.state, len(point.values)) for point in record.points] == [(PointState.MEASURED, 2)] * 4
     for one, many in (record.points[:2], record.points[2:]):
         assert one.point.is_single_pair
@@ -98,3 +107,36 @@ def test_a_campaign_on_the_reference_router_goes_on_after_kill_and_finds_what_is
         assert first["single_pair"]["throughput_fps_per_direction"] == one.values[0]
         assert many.repetitions[0].searches[0].setup["dut"]["config"]["elements"]["hash"] == "type1"
     assert set(record.testbeds) == {"reference router"}
+
+
+DELAYS = """
+name = "wire"
+testbed = "reference"
+[reference]
+delay = "100us"
+[[suite]]
+name = "delays"
+procedure = "latency"
+plan = "PLAN"
+hosts = "max"
+single-pair-first = false
+rate = "5kfps"
+duration = "500ms"
+from = "100ms"
+tagged = 20
+inner-repetitions = 3
+invalid-retries = 4
+patience = 20
+waits = "short"
+"""
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_a_latency_test_goes_on_behind_the_testers_own_loop(tmp_path: Path, plan: str) -> None:
+    """D11, R8219-07: the loop that was measured before the kill is not measured twice."""
+    record = killed_and_resumed(tmp_path, DELAYS.replace("PLAN", plan), after_trials=2)
+    (point,) = record.points
+    (repetition,) = point.repetitions
+    assert [search.kind for search in repetition.searches] == ["own-loop", "latency"]
+    assert repetition.value is not None
+    assert repetition.value >= 100

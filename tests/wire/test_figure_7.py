@@ -85,7 +85,7 @@ testbed = "reference"
 [reference]
 elements = {case.elements}
 rate = "{ELEMENT_FPS[case.elements]}fps"
-queue = 384
+queue-frames = 384
 {f'neighbor-cost = "{case.free_entries},{GROWTH:.0%}"' if case.free_entries else ""}
 {f'key = "{case.key}"' if case.key else ""}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from evenhand.procedure.tester import open_tester
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.testbed.device import read_device
 from evenhand.testbed.drivers import PCI
-from evenhand.trial import Delays, DelayWish, Limits, Load, TrialResult
+from evenhand.trial import Delays, DelayWish, Limits, Load, Replay, TrialResult
 
 LONGEST_S = 5.0
 """Of the loop's trial: its percentiles are over every frame, so seconds are enough."""
@@ -83,6 +83,7 @@ def measure_own_loop(
     limits: Limits | None = None,
     on_event: OnEvent = ignore,
     recorder: Recorder | None = None,
+    replay: Replay | None = None,
 ) -> OwnLoop:
     """One trial with the tester's two ports joined by a cable inside this machine, by an engine that is gone afterwards.
 
@@ -109,7 +110,7 @@ def measure_own_loop(
             limits=limits or limits_of(testbed.limits),
         )  # fmt: skip
         with opened as tester, recording(recorder, tester, "the tester's own loop", kind="own-loop", goal=goal) as record:
-            measurer = tester.measurer(on_event, delays=DelayWish(has_variation=has_variation))
+            measurer = replace(tester, replay=replay).measurer(on_event, delays=DelayWish(has_variation=has_variation))
             attempts = Attempts(
                 measurer=measurer, on_event=on_event, record=record, purpose="own-loop", overhead_s=measurer.overhead_s,
                 invalid_retries=invalid_retries, patience=patience,

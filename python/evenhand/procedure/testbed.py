@@ -248,7 +248,7 @@ class OpenTestbed:
             self.setup, plan, rate_fps=goal.rate_fps, duration_s=goal.length_s, frame_size=size,
             directions=conditions.get("directions", BOTH_DIRECTIONS), seed=conditions.get("seed", 1), has_variation=goal.has_variation,
             invalid_retries=goal.invalid_retries, patience=goal.patience, engine=self.engine, limits=conditions.get("limits"),
-            on_event=self.on_event, recorder=self.recorder,
+            on_event=self.on_event, recorder=self.recorder, replay=self.replay,
         )  # fmt: skip
 
     def _sizes(self, frame_sizes: Sequence[FrameSize], conditions: Conditions) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
