@@ -111,7 +111,7 @@ def start_router(folder: Path, testbed: str, *options: str) -> subprocess.Popen[
 
 def trial(folder: Path, testbed: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*EVENHAND, "trial", testbed, "--rate", "5kfps", "--duration", "1s", "--waits", "short", "--json", *options],
+        [*EVENHAND, "trial", testbed, "--rate", "5kfps", "--duration", "1s", "--waits", "short", "--json", "--no-run", *options],
         cwd=folder, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
