@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
+from evenhand.search import Goal, MlrGoals, ThroughputGoal
 from evenhand.series.folders import without_folders
-from evenhand.series.store import MeasuredSearch, insert_trial, now, to_json
+from evenhand.series.store import MeasuredSearch, SearchWriter, insert_trial, now, to_json
 from evenhand.trial import Load, TrialResult, was_offered
 
 if TYPE_CHECKING:
@@ -135,29 +135,15 @@ class RepetitionRecorder:
         return found
 
 
-class CampaignSearchWriter:
-    """Writes the trials of one search of a repetition. Its methods raise StorageError."""
+class CampaignSearchWriter(SearchWriter):
+    """Writes the trials of one search of a repetition, but those that it has already. Its methods raise StorageError."""
 
     def __init__(
         self, store: CampaignStore, recorder: RepetitionRecorder, search_id: int, measured: MeasuredSearch, *, stored: int
     ) -> None:
-        self._store = store
+        super().__init__(store, search_id, measured)
         self._recorder = recorder
-        self._search_id = search_id
-        self._measured = measured
         self._stored = stored
-
-    def add_trial(self, trial: SearchTrial) -> None:
-        """Store one trial. It is on disk when this returns."""
-        self._measured.trials.append(trial)
-        self._insert(
-            trial.result, number=trial.number, purpose=str(trial.purpose), attempt=trial.attempt, is_full_length=trial.is_full_length
-        )
-
-    def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
-        """Store one trial that belongs to no throughput search."""
-        self._measured.results.append(result)
-        self._insert(result, number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length)
 
     def _insert(self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool) -> None:
         # What was stopped by hand is no trial: it is made anew when the campaign goes on.
@@ -170,11 +156,6 @@ class CampaignSearchWriter:
             connection.execute(
                 "UPDATE repetitions SET measured_s = measured_s + ? WHERE id = ?", (self._recorder.lap_s(), self._recorder.repetition_id)
             )
-
-    def finish(self, result: SearchResult) -> None:
-        """Store how the search ended."""
-        self._measured.end = result
-        self.finish_with(str(result.outcome), result.to_document())
 
     def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
         """The same of another procedure."""
