@@ -20,7 +20,12 @@ BROKEN_PIPE = 141
 class _Out(io.FileIO):
     """No OSError leaves it, so nobody else takes it for theirs."""
 
+    is_dropped = False
+    """What still comes is thrown away."""
+
     def write(self, content: object, /) -> int | None:  # type: ignore[override]
+        if self.is_dropped:
+            return memoryview(content).nbytes  # type: ignore[arg-type]
         try:
             return super().write(content)  # type: ignore[arg-type]
         except OSError as error:
@@ -55,7 +60,10 @@ def guard() -> None:
 
 
 def drop() -> None:
-    """What stdout still holds has no place to go: at its end Python would try it once more."""
+    """What stdout still holds has no place to go: at its end Python would try it once more, and from 3.13 on show a trace."""
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    if isinstance(raw, _Out):
+        raw.is_dropped = True
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (until the process ends)
 
 

@@ -9,6 +9,7 @@ who measures and writes at the same time is never made to wait.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -24,6 +25,7 @@ MAX_FILE_BYTES = 2**30
 """Of a file and of its journal: some 35,000 trials."""
 _NEXT = f"Name a run file (*{SUFFIX})."
 _MAGIC = b"SQLite format 3\0"
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _HEADER_BYTES = 100
 _ROLLBACK_JOURNAL = b"\1\1"
 """Octets 18 and 19 of the header; 2 is a write-ahead log."""
@@ -74,7 +76,9 @@ def _find(path: Path) -> Path:
     try:
         found = path.resolve(strict=True)
         mode = found.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError, RuntimeError, ValueError):  # RuntimeError: links in a circle; ValueError: a NUL
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle, before Python 3.13; ValueError: a NUL
+        if isinstance(error, OSError) and error.errno not in _NO_FILE:
+            raise
         raise RequestError("there is no such file", where=str(path), next_step=_NEXT) from None
     if not stat.S_ISREG(mode):
         raise RequestError("this is no ordinary file", where=str(path), next_step=_NEXT)
