@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "frame/layout.hpp"
 
@@ -74,7 +75,7 @@ class VlanTags {
 template <class Source>
 class TaggedSource {
    public:
-    TaggedSource(const Source& source, const VlanTags& tags) noexcept : source_{source}, tags_{tags} {}
+    TaggedSource(Source source, const VlanTags& tags) noexcept : source_{std::move(source)}, tags_{tags} {}
 
     [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept { return source_.frame_octets(ahead) + tags_.octets(); }
 

@@ -85,7 +85,7 @@ bool is_pci_device(const std::string& device) {
 
 void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices) {
     if (started) return;
-    if (refusal) throw *refusal;
+    if (refusal) throw Fault{*refusal};
     // The main thread only reads requests and reports: it may run wherever the process may, and the scheduler keeps it off busy CPUs.
     std::vector<std::string> arguments{"evenhand-engine",
                                        fmt::format("--lcores=0@({})", fmt::join(allowed_cpus(), ",")),
@@ -114,7 +114,7 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
         refusal.emplace(denied ? FaultCode::no_permission : FaultCode::no_memory, fmt::format("DPDK did not start: {}", rte_strerror(rte_errno)), "host",
                         options.hugepages ? "Reserve hugepages (dpdk-hugepages.py --setup 2G), or set hugepages to false; then start another engine."
                                           : "Lower memory_mb, or leave out extra_eal_arguments; then start another engine.");
-        throw *refusal;
+        throw Fault{*refusal};
     }
     started = true;
     take_runtime_folder(rte_eal_get_runtime_dir());

@@ -146,7 +146,7 @@ def test_invalid_bursts_are_sent_again_and_not_charged_to_the_dut() -> None:
 
 def test_a_lossy_burst_can_be_verified() -> None:
     """R9004-05: binary search with loss verification (ETSI TST009, 12.3)."""
-    noise = {"noise_probability": 0.3, "seed": 3}
+    noise: dict[str, Any] = {"noise_probability": 0.3, "seed": 3}
     plain, verified = measure(**noise), measure(replace(GOAL, loss_verifications=5), **noise)
     assert plain.values[0] < LONGEST
     assert verified.values[0] == LONGEST

@@ -45,7 +45,8 @@ def measure(goal: RecoveryGoal = GOAL, profile: Profile | None = None, **device:
 def test_the_overload_and_what_follows_are_those_of_the_rfc() -> None:
     """R2544-29: 110 % of the throughput for 60 s, then half of it; never above the line rate."""
     found = measure()
-    assert (found.load.rate_fps, found.load.duration_s) == (pytest.approx(110_000), 60)
+    assert found.load.rate_fps == pytest.approx(110_000)
+    assert found.load.duration_s == 60
     assert found.load.then is not None
     assert found.load.then.rate_fps == pytest.approx(55_000)
     assert found.trials[0].directions["forward"].intended_frames == 60 * 165_000
