@@ -46,6 +46,7 @@ class CampaignRunner:
     store: CampaignStore
     executor: Executor
     testbed: str
+    """Empty if workers elsewhere have theirs."""
     on_event: OnCampaignEvent = ignore
     on_point: OnPoint = field(default=lambda point: None)
     """Is called when a point has ended and is stored. The place for whoever rewrites a page while the campaign goes on."""
@@ -78,8 +79,10 @@ class CampaignRunner:
                 for first, *_ in left:
                     self._give_up(first.point, failure)
                 return
-            for point in self.executor.run(self._orders(left, hooks), self.store, self.on_event):
-                self.on_point(point)
+            # Points that take something from others come after them: where several are measured at once, when all of those have ended.
+            for _, stage in groupby(left, key=lambda of_point: (of_point[0].point.is_single_pair, AFTER in of_point[0].point.goal)):
+                for point in self.executor.run(self._orders(list(stage), hooks), self.store, self.on_event):
+                    self.on_point(point)
         finally:
             run_and_keep("after_suite", hooks, environment, self.store, self.on_event, suite=suite)
 
@@ -94,10 +97,21 @@ class CampaignRunner:
                     self._give_up(point, f"there is no throughput to take the load from: {point.goal[AFTER]} has no number")
                     continue
                 throughput_fps = median(found)
-            yield PointOrder(
-                point=point, jobs=of_point, hooks=hooks, testbed=self.testbed, reference=self.plan.reference, throughput_fps=throughput_fps,
-                single_pair=self._single_pair_of(point), environment=self._environment(),
-            )  # fmt: skip
+            for testbed, on_it in self._by_testbed(of_point):
+                yield PointOrder(
+                    point=point, jobs=on_it, hooks=hooks, testbed=testbed, reference=self.plan.reference, throughput_fps=throughput_fps,
+                    single_pair=self._single_pair_of(point), environment=self._environment(),
+                )  # fmt: skip
+
+    def _by_testbed(self, of_point: tuple[Job, ...]) -> Iterator[tuple[str, tuple[Job, ...]]]:
+        """What each of the testbeds has to measure that the campaign names; all of it on any, if it names none."""
+        if not self.plan.on_each_testbed:
+            yield self.testbed, of_point
+            return
+        for place, testbed in enumerate(self.plan.on_each_testbed):
+            on_it = tuple(job for job in of_point if self.plan.place_of(job.point, job.repetition) == place)
+            if on_it:
+                yield testbed, on_it
 
     def _give_up(self, point: Point, reason: str) -> None:
         self.store.end_point(point, reason)
@@ -129,6 +143,11 @@ class CampaignRunner:
 
 def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
     """The one that was named now, else the campaign file's. RequestError if there is none, or a table has nothing to set."""
+    if plan.on_each_testbed:
+        raise RequestError(
+            f"the campaign measures each point on {len(plan.on_each_testbed)} testbeds", where="on-each-testbed",
+            next_step="Give --scheduler ADDRESS, where their workers are, or take the key out of the file.",
+        )  # fmt: skip
     chosen = given or plan.testbed
     if chosen is None:
         raise RequestError(

@@ -34,6 +34,7 @@ from evenhand.cli import (
     streams,
     throughput,
     trial,
+    worker,
 )
 from evenhand.cli import run as run_verb
 from evenhand.cli.told import tell
@@ -76,6 +77,7 @@ app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("show", epilog=show.EXAMPLE)(show.show)
 app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
+app.command("worker", epilog=worker.EXAMPLE)(worker.worker)
 
 
 def _print_version(is_asked: bool) -> None:

@@ -144,6 +144,12 @@ class CampaignStore(WritableFile):
                     self.path.unlink()
 
     @property
+    def session_id(self) -> int:
+        """Of the writing that goes on now, in `sessions`."""
+        assert self._session_id is not None
+        return self._session_id
+
+    @property
     def stored_trials(self) -> int:
         """How many are in the file."""
         return int(self.rows("SELECT count(*) AS trials FROM trials")[0]["trials"])
