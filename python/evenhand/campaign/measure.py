@@ -124,9 +124,7 @@ def measure_point(order: PointOrder, keeper: Keeper[Kept], *, engine: Path | Non
     on_event(PointEnded(point=point, reason=reason))
 
 
-def _measure_on(
-    setup: Setup, order: PointOrder, keeper: Keeper[Kept], engine: Path | None, on_event: OnCampaignEvent
-) -> str | None:
+def _measure_on(setup: Setup, order: PointOrder, keeper: Keeper[Kept], engine: Path | None, on_event: OnCampaignEvent) -> str | None:
     """Why it could not be measured; None if it was."""
     testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
     try:

@@ -117,9 +117,7 @@ class ScheduledExecutor:
             distributed.wait(list(waiting), timeout=LOOK_S, return_when="FIRST_COMPLETED")
         return [future for future in waiting if future.done()]
 
-    def _keep(
-        self, future: Any, order: PointOrder, keeper: CampaignStore, on_event: OnCampaignEvent, places: int
-    ) -> EvenhandError | None:
+    def _keep(self, future: Any, order: PointOrder, keeper: CampaignStore, on_event: OnCampaignEvent, places: int) -> EvenhandError | None:
         """In the file, all at once. What went wrong that concerns more than this point."""
         distributed = import_distributed()
         self._tell(on_event)

@@ -64,7 +64,8 @@ def import_distributed() -> ModuleType:
         import distributed
     except ImportError as error:
         raise HostError(
-            "campaigns over several testbeds need dask.distributed, which is not installed", where="evenhand[distributed]",
+            "campaigns over several testbeds need dask.distributed, which is not installed",
+            where="evenhand[distributed]",
             next_step="Install it here, on each worker and where the scheduler runs: pip install 'evenhand[distributed]'",
         ) from error
     # It tells of every connection; what concerns a user is told here.

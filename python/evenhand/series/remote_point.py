@@ -136,8 +136,8 @@ def _insert_repetition(connection: sqlite3.Connection, session_id: int, point_id
     ).lastrowid  # fmt: skip
     for search in repetition.searches:
         search_id = connection.execute(
-            "INSERT INTO searches (repetition_id, name, kind, started_at, plan, frame_size, seed, setup, goal, finished_at, outcome, result)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO searches (repetition_id, name, kind, started_at, plan, frame_size, seed, setup, goal, finished_at, outcome,"
+            " result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 repetition_id, search.name, search.kind, search.started_at, to_json(search.plan), search.frame_size, str(search.seed),
                 to_json(without_folders(search.setup)), to_json(search.goal), search.finished_at, search.outcome,
