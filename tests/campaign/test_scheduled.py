@@ -89,7 +89,7 @@ def test_points_are_shared_out_and_say_whose_they_are(both: Cluster) -> None:
         assert all(search.seed == r.seed and search.trials for r in point.repetitions for search in r.searches)
     throughput, latency = record.points[-2:]
     assert latency.repetitions[0].result is not None
-    assert latency.repetitions[0].result["goal"]["rate_fps"] == pytest.approx(throughput.values[0])
+    assert latency.repetitions[0].result["goal"]["rate_fps_per_direction"] == pytest.approx(throughput.values[0])
     assert record.testbeds["one"]["name"] == "lab.toml"
     assert str(both.folder).encode() not in (both.folder / "small.evenhand").read_bytes()
     status = read_status(both.folder / "small.evenhand")
@@ -107,7 +107,7 @@ def test_testbeds_that_disagree_on_a_point_are_named(both: Cluster) -> None:
     assert re.search(r"Testbeds (one and two|two and one) disagree on a/throughput/64/n=1: .* % (more|less) \(p = 0\.029\)", shown), shown
     of_point = both.run("show", "each.evenhand", "--point", "1").stdout
     assert all(re.search(rf"Testbed {name}: median [\d,]+ fps of 4 repetitions", of_point) for name in LIMITS)
-    assert both.run("report", "each.evenhand", "--output", "each.html").returncode == 0
+    assert both.run("report", "each.evenhand", "--html", "each.html").returncode == 0
     assert "disagree on a/throughput/64/n=1" in (both.folder / "each.html").read_text()
     alone = both.run("run", "each.toml", "--testbed", "one/lab.toml")
     assert alone.returncode == 2

@@ -54,9 +54,12 @@ class CampaignPlan:
     on_each_testbed: tuple[str, ...] = ()
     """Workers on each of which every point is measured; empty: on any one."""
 
-    def place_of(self, point: Point, repetition: int) -> int:
-        """Which of those workers measures this repetition: the first ones are the first worker's."""
-        return (repetition - 1) * len(self.on_each_testbed) // point.repetitions
+    def numbers_on(self, point: Point, testbed: str) -> range:
+        """Of the repetitions that this one of them measures; all, if none is named."""
+        if testbed not in self.on_each_testbed:
+            return range(1, point.repetitions + 1)
+        place, share = self.on_each_testbed.index(testbed), point.repetitions // len(self.on_each_testbed)
+        return range(place * share + 1, (place + 1) * share + 1)
 
 
 def expand(file: CampaignFile) -> CampaignPlan:

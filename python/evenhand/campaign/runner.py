@@ -89,43 +89,39 @@ class CampaignRunner:
     def _orders(self, left: list[tuple[Job, ...]], hooks: Hooks) -> Iterator[PointOrder]:
         for of_point in left:
             point = of_point[0].point
-            throughput_fps = None
-            if AFTER in point.goal:
-                found = self.store.values_of(point.goal[AFTER])
-                if not found:
-                    self.on_event(PointBegan(point=point))
-                    self._give_up(point, f"there is no throughput to take the load from: {point.goal[AFTER]} has no number")
-                    continue
-                throughput_fps = median(found)
-            for testbed, on_it in self._by_testbed(of_point):
-                yield PointOrder(
-                    point=point, jobs=on_it, hooks=hooks, testbed=testbed, reference=self.plan.reference, throughput_fps=throughput_fps,
-                    single_pair=self._single_pair_of(point), environment=self._environment(),
-                )  # fmt: skip
+            for testbed in self.plan.on_each_testbed or (self.testbed,):
+                on_it = tuple(job for job in of_point if job.repetition in self.plan.numbers_on(point, testbed))
+                throughput_fps = None
+                if on_it and AFTER in point.goal:
+                    found = self.store.values_of(point.goal[AFTER], self._numbers(point.goal[AFTER], testbed))
+                    if not found:
+                        self.on_event(PointBegan(point=point))
+                        self._give_up(point, f"there is no throughput to take the load from: {point.goal[AFTER]} has no number")
+                        continue
+                    throughput_fps = median(found)
+                if on_it:
+                    yield PointOrder(
+                        point=point, jobs=on_it, hooks=hooks, testbed=testbed, reference=self.plan.reference,
+                        throughput_fps=throughput_fps, single_pair=self._single_pair_of(point, testbed), environment=self._environment(),
+                    )  # fmt: skip
 
-    def _by_testbed(self, of_point: tuple[Job, ...]) -> Iterator[tuple[str, tuple[Job, ...]]]:
-        """What each of the testbeds has to measure that the campaign names; all of it on any, if it names none."""
-        if not self.plan.on_each_testbed:
-            yield self.testbed, of_point
-            return
-        for place, testbed in enumerate(self.plan.on_each_testbed):
-            on_it = tuple(job for job in of_point if self.plan.place_of(job.point, job.repetition) == place)
-            if on_it:
-                yield testbed, on_it
+    def _numbers(self, key: str, testbed: str) -> range:
+        """Of the repetitions of another point that are this testbed's: what it takes from that one is its own."""
+        return self.plan.numbers_on(next(point for point in self.plan.points if point.key == key), testbed)
 
     def _give_up(self, point: Point, reason: str) -> None:
         self.store.end_point(point, reason)
         self.on_event(PointEnded(point=point, reason=reason))
         self.on_point(point)
 
-    def _single_pair_of(self, point: Point) -> SinglePair | None:
+    def _single_pair_of(self, point: Point, testbed: str) -> SinglePair | None:
         """The first repetition of the point with one address pair that has all else in common with this one."""
         if point.is_single_pair or point.procedure != "throughput":
             return None
         for other in self.plan.points:
             if not other.is_single_pair or _compared(other) != _compared(point):
                 continue
-            found = self.store.first_search_of(other.key)
+            found = self.store.first_search_of(other.key, self.plan.numbers_on(other, testbed))
             if found is None or found[0].get("outcome") not in [str(outcome) for outcome in RESULTS_OF_THE_DUT]:
                 return None
             result, setup, seed = found

@@ -222,11 +222,12 @@ def measure_here(order: PointOrder, task: str, topic: str) -> Answer:
     return _here.measure(order, task, topic)
 
 
-def why_not_here(points: Iterable[Point], reference: Reference | None) -> EvenhandError | None:
+async def why_not_here(points: Iterable[Point], reference: Reference | None) -> EvenhandError | None:
     """Whether this worker's testbed can take these points, before any is measured."""
     assert _here is not None
     try:
-        check_fit(_here.bed, points, reference)
+        # What looks at the host's ports has an event loop of its own.
+        await asyncio.to_thread(check_fit, _here.bed, points, reference)
     except EvenhandError as error:
         return error
     return None
