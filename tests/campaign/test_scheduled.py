@@ -174,7 +174,7 @@ def test_a_worker_sends_nothing_before_its_own_testbed_is_confirmed_as_isolated(
 
 
 def test_a_worker_that_is_lost_in_a_point_costs_that_point_a_new_beginning(tmp_path: Path) -> None:
-    """Killed with -9 in one, stopped by SIGTERM in the next one; DUTs for IPv4 refuse a campaign for IPv6; a scheduler that goes is told."""
+    """D11: dask hands the point to the other one; nothing of the first beginning is in the file."""
     with cluster(tmp_path) as running:
         for number, name in enumerate(LIMITS):
             begin(running, name, number)

@@ -40,6 +40,7 @@ NOT_RUN = {
     "evenhand run series.toml": "needs the reader's own DUT",
     "evenhand run --resume series.evenhand": "needs the reader's own campaign: tests/campaign does it",
     "evenhand status series.evenhand": "needs the reader's own campaign: tests/campaign does it",
+    "evenhand worker ": "runs until Ctrl-C: tests/campaign and tests/wire/test_scheduled.py run two beside a scheduler",
     "evenhand throughput lab:linux": "takes a minute",
     "evenhand report appendix-a.evenhand": "needs that campaign's file: tests/cli/test_report.py has one",
     "evenhand show monday.evenhand": "needs a run: tests/cli/test_show.py does it",
