@@ -40,9 +40,7 @@ def test_alike_testbeds_agree_and_noise_names_them_seldom() -> None:
     draw = random.Random(7)
     named = 0
     for _ in range(200):
-        points = [
-            on_testbeds(n, {bed: [draw.gauss(1e6, 1e4) for _ in range(10)] for bed in ("munich", "berlin")}) for n in (1, 4, 16, 64)
-        ]
+        points = [on_testbeds(n, {bed: [draw.gauss(1e6, 1e4) for _ in range(10)] for bed in ("munich", "berlin")}) for n in (1, 4, 16, 64)]
         found = compare_testbeds(record(*points))
         assert found is not None
         named += bool(found.different)

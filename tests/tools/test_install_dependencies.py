@@ -160,7 +160,9 @@ def test_lock_files_hold_what_pyproject_asks_for_each_package_once() -> None:
     assert {_normal(name) for name in project["optional-dependencies"]["distributed"]} <= set(to_distribute)
     assert set(to_run) & set(to_distribute) == set()
     for others in (besides, for_docs, _locked("requirements-prove.lock")):
-        assert {name: to_distribute[name] for name in set(to_distribute) & set(others)} == {n: others[n] for n in set(to_distribute) & set(others)}
+        assert {name: to_distribute[name] for name in set(to_distribute) & set(others)} == {
+            n: others[n] for n in set(to_distribute) & set(others)
+        }
     assert all(to_run.values())
     assert all(to_distribute.values())
     assert all(besides.values())
