@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
+from evenhand.search import Goal, SearchResult, SearchTrial
 from evenhand.series.campaign import HookRun, Point
 from evenhand.series.campaign_store import Ended
 from evenhand.series.remote_point import RemotePoint, RemoteRepetition, RemoteSearch, RemoteTrial
@@ -93,7 +93,7 @@ class CollectedRepetition:
         goal: Goal | Mapping[str, Any],
     ) -> Iterator[CollectedSearch]:
         """See `Recorder`."""
-        document = goal.to_document() if isinstance(goal, ThroughputGoal | MlrGoals) else goal
+        document = goal if isinstance(goal, Mapping) else goal.to_document()
         search = CollectedSearch(
             RemoteSearch(
                 name=name, kind=kind, started_at=now(), plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=document,

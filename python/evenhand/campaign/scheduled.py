@@ -23,6 +23,7 @@ from evenhand.series.campaign_store import CampaignStore
 from evenhand.series.remote_point import store_remote_point
 
 CONNECT_S = 10.0
+HOST_NOTE = "measured by workers elsewhere: the host told of the campaign is that of who started it; the testers' stand with their testbeds"
 LOOK_S = 1.0
 """Between two looks at which workers there are."""
 
@@ -78,6 +79,7 @@ class ScheduledExecutor:
             HostError: The scheduler has gone.
             EvenhandError: A testbed cannot be used. What others measured meanwhile is stored first.
         """
+        keeper.add_note(HOST_NOTE)
         waiting: dict[Any, PointOrder] = {}
         left = iter(orders)
         failure: EvenhandError | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.series.campaign import HookRun, Point
 from evenhand.series.folders import without_folders
 from evenhand.series.record import CUT_SHORT
-from evenhand.series.store import insert_trial, to_json
+from evenhand.series.store import insert_search, insert_trial, search_columns, to_json
 from evenhand.trial import TrialResult
 
 if TYPE_CHECKING:
@@ -135,16 +135,14 @@ def _insert_repetition(connection: sqlite3.Connection, session_id: int, point_id
         ),
     ).lastrowid  # fmt: skip
     for search in repetition.searches:
-        search_id = connection.execute(
-            "INSERT INTO searches (repetition_id, name, kind, started_at, plan, frame_size, seed, setup, goal, finished_at, outcome,"
-            " result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                repetition_id, search.name, search.kind, search.started_at, to_json(search.plan), search.frame_size, str(search.seed),
-                to_json(without_folders(search.setup)), to_json(search.goal), search.finished_at, search.outcome,
-                None if search.result is None else to_json(search.result),
-            ),
-        ).lastrowid  # fmt: skip
-        assert search_id is not None
+        columns = search_columns(
+            search.name, kind=search.kind, plan=search.plan, frame_size=search.frame_size, seed=search.seed, setup=search.setup,
+            goal=search.goal,
+        )  # fmt: skip
+        result = None if search.result is None else to_json(search.result)
+        ended_as = {"finished_at": search.finished_at, "outcome": search.outcome, "result": result}
+        search_id = insert_search(connection, {"repetition_id": repetition_id, **columns, **ended_as})
+        connection.execute("UPDATE searches SET started_at = ? WHERE id = ?", (search.started_at, search_id))
         for trial in search.trials:
             insert_trial(
                 connection, search_id, TrialResult.from_contract(dict(trial.document)), trial.number, purpose=trial.purpose,
