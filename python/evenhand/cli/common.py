@@ -262,7 +262,7 @@ def parse_counts(text: str | None, *, where: str) -> Counts:
 
 
 def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where: str) -> UdpRange:
-    """`1024-65535`, `7`, or `fixed` for the port of RFC 2544; numbers may be hexadecimal (0xC020). `1024-65535:increment` goes step by step."""
+    """`1024-65535`, `1024-65535:increment`, `7`, or `fixed` for the port of RFC 2544; numbers may be hexadecimal (0xC020)."""
     if text is None:
         return default
     if text == "fixed":

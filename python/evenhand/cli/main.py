@@ -20,6 +20,7 @@ from evenhand.cli import (
     demo,
     dut,
     export,
+    import_verb,
     lab,
     learn,
     loss,
@@ -72,6 +73,7 @@ app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
 app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
 app.command("status", epilog=status.EXAMPLE)(status.status)
 app.command("report", epilog=report.EXAMPLE)(report.report)
+app.command("import", epilog=import_verb.EXAMPLE)(import_verb.import_file)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("show", epilog=show.EXAMPLE)(show.show)
 app.command("export", epilog=export.EXAMPLE)(export.export)
