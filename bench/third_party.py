@@ -6,7 +6,9 @@ is 1 if one of these is off, for IPv4 or IPv6:
 
 * a trial well below what both can: PASS, and l3fwd lost nothing;
 * the same with a router that knows one of the two networks only: FAIL, with every frame to the other network lost and none to this one;
-* a search, which may rightly end with "tester_limit" (two cores, shared with other machines), but never with a load that a trial refuted.
+* a search, which may rightly end with "tester_limit" (two cores, shared with other machines), but never with a load that a trial refuted;
+* what `evenhand import` makes of siitperf's files: the example of its repository, and those that its README has for many addresses. The
+  testbed files that it writes and the trials that it prints, as they stand: PASS.
 
     third_party.py [--rate FPS]     per direction; default 1,000,000
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -32,10 +35,17 @@ EXAMPLES = Path("/usr/share/dpdk/examples")
 EVENHAND = [sys.executable, "-m", "evenhand"]
 DUT_MACS = ("02:00:00:00:d0:01", "02:00:00:00:d0:02")
 TESTER_MACS = ("02:00:00:00:a0:01", "02:00:00:00:a0:02")
+SIITPERF = Path(__file__).resolve().parents[1] / "tests" / "exchange" / "files"
+SIITPERF_MACS = (("f4:03:43:ec:cd:b0", "f4:03:43:ec:cd:b8"), ("f4:03:43:ec:e3:30", "f4:03:43:ec:e3:38"))
+"""In those files: of the tester and of the DUT, left and right."""
 NETWORKS = {"gateway-v4": ("198.18.0.0/16", "198.19.0.0/16"), "gateway-v6": ("2001:2::/49", "2001:2:0:8000::/49")}
 MEMIF = "net_memif{0},role={1},id={0},socket={2},socket-abstract=no,rsize=11"
 ATTEMPTS = 10
 """A host that takes CPUs away makes a trial INVALID."""
+
+
+PATIENT = ("--overdue-tolerance", "99%", "--longest-overdue", "5s", "--offered-tolerance", "10%")
+"""Where counts are what matters, and not the pace."""
 
 
 def build(folder: Path) -> Path:
@@ -54,8 +64,15 @@ def build(folder: Path) -> Path:
 
 
 @contextmanager
-def l3fwd(program: Path, folder: Path, plan: str, *, known_sides: tuple[int, ...] = (0, 1)) -> Iterator[Path]:
-    """The router with routes to the networks behind `known_sides`; gives a testbed file for it."""
+def l3fwd(
+    program: Path,
+    folder: Path,
+    *,
+    known_sides: tuple[int, ...] = (0, 1),
+    tester_macs: tuple[str, str] = TESTER_MACS,
+    dut_macs: tuple[str, str] = DUT_MACS,
+) -> Iterator[tuple[str, str]]:
+    """The router with routes to the networks behind `known_sides`; gives the tester's devices, left and right."""
     rules = {version: folder / f"ipv{version}.cfg" for version in (4, 6)}
     for version, file in rules.items():
         networks = [ip_network(network) for network in NETWORKS[f"gateway-v{version}"]]
@@ -68,9 +85,9 @@ def l3fwd(program: Path, folder: Path, plan: str, *, known_sides: tuple[int, ...
         [
             str(program), "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=l3fwd-{folder.name}", "--no-pci",
             "--no-telemetry", "--lcores", "0@0",
-            *(f"--vdev={MEMIF.format(side, 'server', sockets[side])},mac={DUT_MACS[side]}" for side in (0, 1)),
+            *(f"--vdev={MEMIF.format(side, 'server', sockets[side])},mac={dut_macs[side]}" for side in (0, 1)),
             "--", "-p", "0x3", "-P", "--config=(0,0,0),(1,0,0)", "--lookup=lpm", f"--rule_ipv4={rules[4]}", f"--rule_ipv6={rules[6]}",
-            *(f"--eth-dest={side},{TESTER_MACS[side]}" for side in (0, 1)), "--parse-ptype",
+            *(f"--eth-dest={side},{tester_macs[side]}" for side in (0, 1)), "--parse-ptype",
         ],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -80,16 +97,20 @@ def l3fwd(program: Path, folder: Path, plan: str, *, known_sides: tuple[int, ...
             if process.poll() is not None or time.monotonic() > deadline:
                 sys.exit(f"third_party: l3fwd does not start: {process.args}")
             time.sleep(0.1)
-        testbed = folder / "l3fwd.toml"
-        text = "isolated_test_environment = true\n"
-        for side, name in enumerate(("left", "right")):
-            device = f"{MEMIF.format(side, 'client', sockets[side])},mac={TESTER_MACS[side]}"
-            text += f"[{name}]\ndevice = '{device}'\ndut_mac = '{DUT_MACS[side]}'\n"
-        testbed.write_text(f"{text}[tester]\ncpus = [1]\n")
-        yield testbed
+        left, right = (f"{MEMIF.format(side, 'client', sockets[side])},mac={tester_macs[side]}" for side in (0, 1))
+        yield left, right
     finally:
         process.terminate()
         process.wait(10)
+
+
+def write_testbed(folder: Path, devices: tuple[str, str]) -> Path:
+    testbed = folder / "l3fwd.toml"
+    text = "isolated_test_environment = true\n"
+    for side, name in enumerate(("left", "right")):
+        text += f"[{name}]\ndevice = '{devices[side]}'\ndut_mac = '{DUT_MACS[side]}'\n"
+    testbed.write_text(f"{text}[tester]\ncpus = [1]\n")
+    return testbed
 
 
 def evenhand(*arguments: str | Path) -> dict[str, Any]:
@@ -99,11 +120,11 @@ def evenhand(*arguments: str | Path) -> dict[str, Any]:
     return document
 
 
-def valid_trial(testbed: Path, plan: str, rate_fps: float) -> tuple[dict[str, Any], list[list[str]]]:
+def valid_trial(*arguments: str | Path) -> tuple[dict[str, Any], list[list[str]]]:
     """The trial that decides, and why those before it were INVALID."""
     spoiled: list[list[str]] = []
     while True:
-        document = evenhand("trial", testbed, "--plan", plan, "--rate", f"{rate_fps:.0f}", "--duration", "5s", "--waits", "short")["trial"]
+        document = evenhand("trial", *arguments, "--waits", "short")["trial"]
         if document["verdict"] != "INVALID" or len(spoiled) == ATTEMPTS:
             return document, spoiled
         spoiled.append([reason["code"] for reason in document["reasons"]])
@@ -114,8 +135,9 @@ def counts(document: dict[str, Any]) -> dict[str, tuple[int, int]]:
 
 
 def cases(program: Path, folder: Path, plan: str, rate_fps: float) -> Iterator[tuple[str, bool, dict[str, Any]]]:
-    with l3fwd(program, folder, plan) as testbed:
-        document, spoiled = valid_trial(testbed, plan, rate_fps)
+    with l3fwd(program, folder) as devices:
+        testbed = write_testbed(folder, devices)
+        document, spoiled = valid_trial(testbed, "--plan", plan, "--rate", f"{rate_fps:.0f}", "--duration", "5s")
         yield f"trial at {rate_fps:,.0f} fps", document["verdict"] == "PASS", {"counts": counts(document), "spoiled": spoiled}
         search = evenhand(
             "throughput", testbed, "--plan", plan, "--maximum-rate", "6Mfps", "--duration", "2s", "--final-duration", "5s",
@@ -130,11 +152,35 @@ def cases(program: Path, folder: Path, plan: str, rate_fps: float) -> Iterator[t
             is_right,
             {"outcome": search["outcome"], "throughput_fps": found, "trials": len(trials), "lowest_failed_fps": min(failed, default=None)},
         )
-    with l3fwd(program, folder, plan, known_sides=(1,)) as testbed:
-        document, spoiled = valid_trial(testbed, plan, rate_fps / 4)
+    with l3fwd(program, folder, known_sides=(1,)) as devices:
+        testbed = write_testbed(folder, devices)
+        document, spoiled = valid_trial(testbed, "--plan", plan, "--rate", f"{rate_fps / 4:.0f}", "--duration", "5s")
         (_, forward_lost), (reverse, reverse_lost) = counts(document).values()
         is_right = document["verdict"] == "FAIL" and forward_lost == 0 and reverse_lost == reverse
         yield "no route to the left networks", is_right, {"counts": counts(document), "spoiled": spoiled}
+
+
+def imported(program: Path, folder: Path) -> Iterator[tuple[str, bool, dict[str, Any]]]:
+    """siitperf's own files through the router: its example (what is left of it without NAT), and its README's many addresses."""
+    tester, dut = SIITPERF_MACS
+    with l3fwd(program, folder, tester_macs=tester, dut_macs=dut) as (left, right):
+        for name, arguments in (
+            ("example", "84 20000 5 300 2 2 1000 500 100 2000 50000"),
+            ("many-v4", "84 20000 5 300 2 2"),
+            ("many-v6", "84 20000 5 300 2 2"),
+        ):
+            testbed = folder / f"{name}.toml"
+            testbed.unlink(missing_ok=True)
+            line = [
+                "import", SIITPERF / f"{name}.conf", "--output", testbed, "--command", f"siitperf-tp {arguments}",
+                "--left", left, "--right", right, "--cpus", "1", "--isolated-test-environment",
+            ]  # fmt: skip
+            ended = subprocess.run([*EVENHAND, *map(str, line), "--json"], stdout=subprocess.PIPE, text=True, check=False)
+            made = json.loads(ended.stdout)
+            words = made["commands"][0]["words"]
+            document, spoiled = valid_trial(*words[2:], "--no-run", *PATIENT)
+            is_right = document["verdict"] == "PASS" and ended.returncode == (1 if name == "example" else 0) and not made["gaps"]
+            yield f"siitperf {name}", is_right, {"command": shlex.join(words[3:]), "counts": counts(document), "spoiled": spoiled}
 
 
 def main() -> int:
@@ -148,6 +194,9 @@ def main() -> int:
             for case, is_right, facts in cases(program, Path(name), plan, rate_fps):
                 print(f"{'right' if is_right else 'WRONG'}  {plan} {case}: {facts}", flush=True)
                 rows.append({"plan": plan, "case": case, "is_right": is_right, **facts})
+        for case, is_right, facts in imported(program, Path(name)):
+            print(f"{'right' if is_right else 'WRONG'}  {case}: {facts}", flush=True)
+            rows.append({"plan": None, "case": case, "is_right": is_right, **facts})
     record("third_party", {"router": "l3fwd of dpdk-doc", "cases": rows})
     print(f"third_party: {'all right' if all(row['is_right'] for row in rows) else 'WRONG'}")
     return 0 if all(row["is_right"] for row in rows) else 1

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from evenhand.cli.main import main
+from evenhand.exchange.siitperf_command import FIRST, LAST, STATEFUL
 from evenhand.exchange.siitperf_file import KEYS
 from evenhand.testbed import read_testbed
 from tests.cli.running import Ended
+from tests.docs.documents import ROOT, blocks, table_rows
 from tests.exchange.confs import EXAMPLE, MANY_V4, MANY_V6, PORTS, ROUTER_KEYS, SIIT, ends_of, write_conf
 
 Run = Callable[..., Ended]
@@ -320,3 +322,18 @@ def test_a_plan_of_the_users_choice_is_taken(evenhand: Run, tmp_path: Path) -> N
     assert document["commands"][0]["words"][3:] == ["--plan", "gateway-v6"]
     assert evenhand("import", conf, "--plan", "gateway-v4", "--output", "b.toml").code == 2
     assert evenhand("import", conf, "--plan", "gatway-v6", "--output", "b.toml").code == 2
+
+
+def test_the_page_has_every_key_and_argument() -> None:
+    """docs/reference/import.md says what the code does with each; from-siitperf.md shows what is printed."""
+    listed = [key for row in table_rows("docs/reference/import.md", "key") for key in row[0].split(", ")]
+    assert sorted(listed) == sorted(KEYS)
+    arguments = [name for row in table_rows("docs/reference/import.md", "argument") for name in row[0].split(", ")]
+    assert arguments == [*FIRST, *STATEFUL, *LAST["siitperf-lat"], *LAST["siitperf-pdv"]]
+
+
+def test_the_how_to_shows_what_is_printed(evenhand: Run) -> None:
+    (shown,) = [block for block in blocks("text", document="docs/how-to/from-siitperf.md") if "Instead of" in block.text]
+    line = "siitperf-tp 84 100000 60 2000 2 2"
+    printed = evenhand("import", ROOT / "examples" / "siitperf.conf", "--output", "trial.toml", "--command", line).out
+    assert shown.text in printed

@@ -20,14 +20,14 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 _U32 = 2**32 - 1
 _MOST_RATE = 14_880_952
 
-_FIRST: Mapping[str, tuple[int, int]] = {
+FIRST: Mapping[str, tuple[int, int]] = {
     "IPv6 frame size": (84, 1538), "rate": (1, _MOST_RATE), "duration": (1, 3600), "global timeout": (0, 60000),
     "n": (2, _U32), "m": (0, _U32),
 }  # fmt: skip
 STATEFUL: Mapping[str, tuple[int, int]] = {
     "N": (1, _U32), "M": (1, _U32), "R": (1, _MOST_RATE), "T": (1, 2000), "D": (1, 100_000_000),
 }  # fmt: skip
-_LAST: Mapping[str, Mapping[str, tuple[int, int]]] = {
+LAST: Mapping[str, Mapping[str, tuple[int, int]]] = {
     "siitperf-tp": {},
     "siitperf-lat": {"delay": (0, 3600), "timestamps": (1, 50000)},
     "siitperf-pdv": {"frame timeout": (0, 3_660_000)},
@@ -64,7 +64,7 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
             next_step='Write it as it was typed: "siitperf-tp 84 100000 60 2000 2 2".',
         )
     name: Program = "siitperf-tp" if program[1] == "siitperf-tp" else "siitperf-lat" if program[1] == "siitperf-lat" else "siitperf-pdv"
-    limits = {**_FIRST, **(STATEFUL if is_stateful else {}), **_LAST[name]}
+    limits = {**FIRST, **(STATEFUL if is_stateful else {}), **LAST[name]}
     if len(words) - 1 != len(limits):
         kind = "with Stateful in the file" if is_stateful else "without Stateful in the file"
         raise RequestError(
