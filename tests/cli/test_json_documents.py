@@ -49,6 +49,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "learn": ("learn", "TESTBED"),
     "loss": ("loss", "TESTBED", *QUICK),
     "pdv": ("pdv", "TESTBED", "--rate", "700kfps", "--duration", "1s", "--repetitions", "2", "--ipdv", "--no-run"),
+    "plan export": ("plan", "export", "gateway-v6", "--rate", "1kfps"),
     "plan frames": ("plan", "frames", "gateway-v6"),
     "plan prove": ("plan", "prove", "gateway-v4", "--frames", "1M"),
     "plan show": ("plan", "show", "nets-v6-gateway"),

@@ -25,6 +25,7 @@ from evenhand.cli import (
     learn,
     loss,
     plan,
+    plan_export,
     predict,
     prove,
     recovery,
@@ -55,6 +56,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 plan.app.command("prove", epilog=prove.EXAMPLE)(prove.prove)
+plan.app.command("export", epilog=plan_export.EXAMPLE)(plan_export.export_plan)
 app.add_typer(plan.app, name="plan")
 app.add_typer(dut.app, name="dut")
 app.add_typer(lab.app, name="lab")
