@@ -13,7 +13,7 @@ from rich.text import Text
 
 from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.errors import RequestError
-from evenhand.exchange import Became, Given, Imported, import_siitperf
+from evenhand.exchange import Became, Given, Imported, import_otg, import_siitperf
 from evenhand.fitted import FittedTable
 from evenhand.new_file import check_new, write_new
 from evenhand.plan import SideName
@@ -24,7 +24,10 @@ NOT_ALL = 1
 
 
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A siitperf.conf.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A siitperf.conf, or a configuration of the Open Traffic Generator API (a name in .json)."),
+    ],
     command: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +63,12 @@ def import_file(
     if right is not None:
         devices["right"] = right
     given = Given(devices=devices, is_isolated=isolated, cpus=_read_cpus(cpus))
-    imported = import_siitperf(file, given, command=command, plan=plan, testbed=testbed)
+    if file.suffix.lower() == ".json":
+        if command is not None:
+            raise RequestError("an OTG configuration has no command line", where="--command", next_step="Leave it out.")
+        imported = import_otg(file, given, plan=plan, testbed=testbed)
+    else:
+        imported = import_siitperf(file, given, command=command, plan=plan, testbed=testbed)
     write_new(testbed, imported.testbed.encode(), where=where)
     if json_output:
         write_json(_document(imported, file, testbed))

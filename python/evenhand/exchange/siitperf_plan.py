@@ -78,18 +78,22 @@ def find_plan(file: SiitperfFile, version: Version, *, name: str | None = None) 
     Raises:
         RequestError: A key is missing, or there is no such plan.
     """
-    sides = (wanted_side(file, "L", version), wanted_side(file, "R", version))
+    return nearest_plan((wanted_side(file, "L", version), wanted_side(file, "R", version)), version, name=name)
+
+
+def nearest_plan(sides: tuple[WantedSide, WantedSide], version: Version, *, name: str | None = None) -> FoundPlan:
+    """The same of sides that were read elsewhere; differences have siitperf's names. RequestError if there is no such plan."""
     if name is not None:
         chosen = make_plan(name)
         if chosen.ip_version != version:
             raise PlanError(f"{chosen.title} is a plan of IPv{chosen.ip_version}, and this traffic is IPv{version}", where="--plan")
-        return _try(file, version, chosen.name, sides)
+        return _try(version, chosen.name, sides)
     if max(side.networks for side in sides) > 1:
-        return _try(file, version, _WITH_NETWORKS[version], sides)
-    return min((_try(file, version, candidate, sides) for candidate in _CANDIDATES[version]), key=lambda found: len(found.differences))
+        return _try(version, _WITH_NETWORKS[version], sides)
+    return min((_try(version, candidate, sides) for candidate in _CANDIDATES[version]), key=lambda found: len(found.differences))
 
 
-def _try(file: SiitperfFile, version: Version, name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
+def _try(version: Version, name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
     topology = TOPOLOGIES[name]
     options: list[str] = []
     left, right = (min(side.count, topology.hosts) for side in sides)
@@ -113,13 +117,13 @@ def _try(file: SiitperfFile, version: Version, name: str, sides: tuple[WantedSid
         if side.mode != mode:
             differences[f"IP-{side.part}-var"] = f"{mode}: both sides have one order here"
     for side, made in zip(sides, plan.sides, strict=True):
-        differences |= _differences(file, version, side, made)
+        differences |= _differences(version, side, made)
         if topology.networks is None and side.networks > 1:
             differences[f"Num-{side.part}-Nets"] = f"{plan.title} has one network"
     return FoundPlan(plan_title(name), tuple(options), plan, differences)
 
 
-def _differences(file: SiitperfFile, version: Version, wanted: WantedSide, made: PlanSide) -> dict[str, str]:
+def _differences(version: Version, wanted: WantedSide, made: PlanSide) -> dict[str, str]:
     key = f"IPv{version}-{wanted.part}-Real"
     hosts = made.hosts
     if wanted.offset is None:
