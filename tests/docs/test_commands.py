@@ -16,7 +16,7 @@ from tests.docs.documents import ROOT, Command, blocks, commands, matches
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 RUN_AS_THEY_ARE = ("evenhand plan ", "evenhand lab status", "evenhand --version")
-RUN_WITHOUT_AN_ENGINE = ("evenhand predict ", "evenhand dut setup ")
+RUN_WITHOUT_AN_ENGINE = ("evenhand predict ", "evenhand dut setup ", "evenhand import ")
 RUN_WITH_THE_ENGINE = ("evenhand trial examples/testbed-loopback.toml",)
 CHECKS_OF_THE_HOST = ("evenhand check",)
 NOT_RUN = {

@@ -20,10 +20,12 @@ from evenhand.cli import (
     demo,
     dut,
     export,
+    import_verb,
     lab,
     learn,
     loss,
     plan,
+    plan_export,
     predict,
     prove,
     recovery,
@@ -55,6 +57,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 plan.app.command("prove", epilog=prove.EXAMPLE)(prove.prove)
+plan.app.command("export", epilog=plan_export.EXAMPLE)(plan_export.export_plan)
 app.add_typer(plan.app, name="plan")
 app.add_typer(dut.app, name="dut")
 app.add_typer(lab.app, name="lab")
@@ -73,6 +76,7 @@ app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
 app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
 app.command("status", epilog=status.EXAMPLE)(status.status)
 app.command("report", epilog=report.EXAMPLE)(report.report)
+app.command("import", epilog=import_verb.EXAMPLE)(import_verb.import_file)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("show", epilog=show.EXAMPLE)(show.show)
 app.command("export", epilog=export.EXAMPLE)(export.export)
