@@ -81,6 +81,8 @@ class SetupRecord:
     """Of the DUT: with another one, nothing of the set-up is left."""
     plan: str
     hash_type: str | None
+    fingerprint: str
+    """The same for two set-ups that ask for the same of the DUT."""
     interfaces: tuple[str, str]
     items: tuple[Item, ...]
     options: Mapping[str, Any]
@@ -99,6 +101,7 @@ class SetupRecord:
             "boot_id": self.boot_id,
             "plan": self.plan,
             "hash": self.hash_type,
+            "fingerprint": self.fingerprint,
             "interfaces": list(self.interfaces),
             "options": dict(self.options),
             "items": [item.to_document() for item in self.items],
@@ -126,6 +129,7 @@ def read_document(text: str, *, where: str) -> SetupRecord:
             boot_id=_text(document["boot_id"]),
             plan=_text(document["plan"]),
             hash_type=document["hash"],
+            fingerprint=_text(document["fingerprint"]),
             interfaces=(_text(left), _text(right)),
             items=tuple(_item(*each) for each in document["items"]),
             options=dict(document["options"]),

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -73,12 +74,19 @@ def refuse_other_systems(dut: TestbedDut) -> None:
 
 
 def apply(
-    on: DutOnShell, setups: Sequence[DutSetup], *, holder: Holder, channels: int | None = None, options: Mapping[str, Any] | None = None
+    on: DutOnShell,
+    setups: Sequence[DutSetup],
+    *,
+    holder: Holder,
+    channels: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    on_record: Callable[[SetupRecord], None] = lambda record: None,
 ) -> SetupRecord:
     """Set up the DUT, and read back that it is so. If it is not, or this is stopped, nothing of it stays.
 
     Args:
         setups: One for each IP version.
+        on_record: Is told what will be changed, before anything is.
 
     Raises:
         RequestError: The DUT cannot be set up so; nothing was changed.
@@ -93,7 +101,8 @@ def apply(
     state = on.read()
     record = SetupRecord(
         identity=records.new_identity(), holder=holder, system="linux", boot_id=state.boot_id,
-        plan=" + ".join(setup.plan.title for setup in setups), hash_type=setups[0].hash_type, interfaces=on.interfaces,
+        plan="+".join(setup.plan.title for setup in setups), hash_type=setups[0].hash_type, interfaces=on.interfaces,
+        fingerprint=fingerprint_of(setups, channels),
         items=tuple(linux_items(setups, state, channels=channels)), options=dict(options or {}),
     )  # fmt: skip
     try:
@@ -101,6 +110,7 @@ def apply(
         if other is not None:
             raise HeldError(other)
         records.keep_here(on.destination, record)
+        on_record(record)
         failures = _go(on, record, state, back=False)
         after = on.read(record.interfaces)
         left = moves(record.items, LinuxReader(after), back=False)
@@ -126,6 +136,21 @@ def _undo_after(error: BaseException, on: DutOnShell, record: SetupRecord) -> No
         error.add_note(f"The DUT is not yet as it was: {second}")
         if isinstance(error, EvenhandError):
             error.next_step = f"The DUT could not be put back ({second.what}). When it can be reached: evenhand dut undo TESTBED"
+
+
+def is_in_place(on: DutOnShell, record: SetupRecord) -> bool:
+    """Whether all of it is still so: the DUT may have lost what it was told."""
+    return not moves(record.items, LinuxReader(on.read(record.interfaces)), back=False)
+
+
+def fingerprint_of(setups: Sequence[DutSetup], channels: int | None = None) -> str:
+    """See `SetupRecord.fingerprint`."""
+    asked = [
+        (setup.hash_type, setup.neighbor_entries, [(str(link.interface), list(map(str, (*link.addresses, *link.routes))), link.gateway_mac)
+         for link in setup.links])
+        for setup in setups
+    ]  # fmt: skip
+    return hashlib.sha256(repr((asked, channels)).encode()).hexdigest()
 
 
 class HeldError(HostError):
