@@ -8,9 +8,9 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 SSHD = "/usr/sbin/sshd"
@@ -47,8 +47,6 @@ class NamespaceDut:
     name: str
     tester: str
     server: subprocess.Popen[bytes] | None = None
-    has_ipv6_management: bool = False
-    made: list[str] = field(default_factory=list)
 
     @property
     def testbed(self) -> Path:
@@ -70,7 +68,7 @@ class NamespaceDut:
     def state(self) -> str:
         """All that a set-up may change, as the DUT's own programs tell it."""
         commands = [
-            ["ip", "-j", "address"], ["ip", "-j", "-4", "route", "show", "table", "all"], ["ip", "-j", "-6", "route", "show", "table", "all"],
+            ["ip", "-j", "address"], *(["ip", "-j", version, "route", "show", "table", "all"] for version in ("-4", "-6")),
             ["ip", "-j", "neighbor"], ["sysctl", "-a", "-r", "^net[.]"],
             *(["ethtool", option, side] for side in ("left", "right") for option in ("-l", "-k")),
             *(["ethtool", "-n", side, "rx-flow-hash", flow] for side in ("left", "right") for flow in ("udp4", "udp6")),
@@ -86,12 +84,10 @@ class NamespaceDut:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        end = time.monotonic() + 30
-        while "192.0.2.2:22" not in subprocess.run(
-            ["ip", "netns", "exec", self.name, "ss", "-ltn"], capture_output=True, text=True, check=False
-        ).stdout:  # fmt: skip
-            assert time.monotonic() < end, "sshd does not listen"
-            time.sleep(0.05)
+        listening = ["ip", "netns", "exec", self.name, "ss", "-ltn"]
+        wait_until(
+            lambda: "192.0.2.2:22" in subprocess.run(listening, capture_output=True, text=True, check=False).stdout, "sshd does not listen"
+        )
 
     def stop(self) -> None:
         """The server and each session of it, at once: no answer comes any more."""
@@ -104,6 +100,14 @@ class NamespaceDut:
     def _server_pid(self) -> int:
         assert self.server is not None
         return self.server.pid
+
+
+def wait_until(holds: Callable[[], bool], otherwise: str) -> None:
+    """The host may be busy."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.05)
 
 
 @contextmanager
@@ -132,6 +136,7 @@ def namespace_dut(folder: Path) -> Iterator[NamespaceDut]:
             _ip("-n", dut.name, "link", "set", side, "up")
             _ip("-n", dut.name, "link", "set", side, "down")
         dut.start()
+        wait_until(lambda: "state UP" in dut.inside("ip", "link", "show", "mgmt"), "its interface is not up")
         yield dut
     finally:
         dut.stop()

@@ -181,7 +181,7 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
     text = json.dumps(record.to_document())
     new = f"{HELD}/record.new"
     written = (
-        f"cat > {new}", f"test $(wc -c < {new}) -eq {len(text)}", f"printf %s {record.identity} > {HELD}/identity",
+        f"cat > {new}", f"test $(wc -c < {new}) -eq {len(text)}", f"echo {record.identity} | cat > {HELD}/identity",
         f": > {HELD}/busy", f"mv {new} {HELD}/record",
     )  # fmt: skip
     command = (
