@@ -17,12 +17,13 @@ import pytest
 from evenhand.dut.reading import run_each
 from evenhand.dut.ssh import open_shell, open_ssh
 from evenhand.errors import HostError, RequestError
-from evenhand.testbed import TestbedDut, make_testbed
+from evenhand.testbed import TestbedDut as KnownDut
+from evenhand.testbed import make_testbed
 from evenhand.testbed.ssh_destination import check_destination
 from tests.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 
 needs_dut = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
-DUT = TestbedDut(ssh="root@192.0.2.2", os="linux", left="left", right="right")
+DUT = KnownDut(ssh="root@192.0.2.2", os="linux", left="left", right="right")
 HEAD = {
     "isolated_test_environment": True, "left": {"device": "net_null0"}, "right": {"device": "net_null1"}, "tester": {"cpus": [0]},
 }  # fmt: skip
@@ -83,9 +84,10 @@ def test_what_the_testbed_says_of_the_way_is_checked(keys: dict[str, str], said:
 
 @pytest.mark.root
 @needs_dut
-def test_one_connection_carries_all_and_leaves_nothing(dut: NamespaceDut) -> None:
+def test_one_connection_carries_all_and_leaves_nothing(dut: NamespaceDut, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also what is long, and what is cut: a script that did not arrive whole runs not at all."""
-    before = set(Path(tempfile.gettempdir()).glob("evenhand-*"))
+    own = Path(tempfile.mkdtemp(prefix="own-"))
+    monkeypatch.setattr(tempfile, "tempdir", str(own))
     with open_shell(DUT) as shell:
         assert shell.host.address == "192.0.2.2"
         assert shell.host.peer == "192.0.2.1"
@@ -103,9 +105,9 @@ def test_one_connection_carries_all_and_leaves_nothing(dut: NamespaceDut) -> Non
         assert "it runs" not in cut.stdout
         with pytest.raises(HostError, match=r"no answer within 0\.5 s to: sleep 60"):
             shell.run("sleep 60", timeout_s=0.5)
-        [folder] = set(Path(tempfile.gettempdir()).glob("evenhand-*")) - before
+        [folder] = own.iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700
-    assert not folder.exists()
+    own.rmdir()
 
 
 @pytest.mark.root
