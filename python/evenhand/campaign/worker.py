@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import evenhand
 from evenhand.campaign.collecting import CollectingKeeper
+from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
 from evenhand.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
 from evenhand.campaign.file import REFERENCE, Reference
 from evenhand.campaign.measure import PointOrder, measure_point
@@ -200,7 +201,21 @@ class WorkerProcess:
         except KeyboardInterrupt:
             if self._is_wanted(task):
                 raise  # it was Ctrl-C
+        finally:
+            not_put_back = self._put_dut_back(mine, keeper)
+        error = error or not_put_back
         return Answer(point=keeper.collected(order.point), error=error)
+
+    def _put_dut_back(self, order: PointOrder, keeper: CollectingKeeper) -> EvenhandError | None:
+        """A DUT that was set up over SSH for this point: nobody knows whether another one will come. Why it could not be done."""
+        try:
+            dut = dut_over_ssh(order.testbed)
+            if dut is not None:
+                put_dut_back(dut, keeper, self._on_event, run=order.run)
+        except EvenhandError as error:
+            error.next_step = f"On its machine: evenhand dut undo {self.bed.testbed}"
+            return error
+        return None
 
     def _is_wanted(self, task: str) -> bool:
         """False when who ordered the point has stopped, or gone, or the scheduler has: nobody will take it."""
