@@ -28,6 +28,8 @@ SUITE = f"""
 name = "PLAN"
 plan = "PLAN"
 hosts = [4, 16]
+repetitions = 1
+single-pair-first = false
 {OPTIONS}
 MORE
 """
