@@ -160,7 +160,17 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def without_set_up(facts: Any) -> Any:
+    """The facts without what a campaign may set from point to point."""
+    if isinstance(facts, Mapping):
+        return {key: without_set_up(value) for key, value in facts.items() if key not in CHANGED_BY_SET_UP}
+    return facts
+
+
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        # Interrupts: their numbers change each time a driver is loaded.
+        value = {str(item.get("name") or item.get("irq")): item.get("cpus") for item in value if isinstance(item, Mapping)}
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key not in CHANGED_BY_SET_UP:
