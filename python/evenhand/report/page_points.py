@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_words import (
     NONE,
     Cell,
@@ -180,6 +181,7 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
     facts += [] if point.hash_type is None else [("hash of the DUT", point.hash_type)]
     facts += [("plan options", _options(point.plan_options))] if point.plan_options else []
     facts += [("goal", _options(point.goal))] if point.goal else []
+    facts += queue_facts(found)
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
     return facts
 
