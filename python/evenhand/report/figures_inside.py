@@ -18,6 +18,8 @@ MOST_ROWS = 48
 IDLE = 0.02
 """A CPU that was never busier has no row where there are many."""
 SOME_ROWS = 8
+UNEVEN = 1.1
+"""Busiest to mean, from which on the busiest CPU of a point is marked: among equals any of them is."""
 FULL = 0.9
 """How solid the colour of a busy CPU is."""
 PALEST = 0.05
@@ -56,6 +58,7 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
         for x, column in enumerate(columns):
             known = {cpu.cpu: cpu for cpu in column.cpus}
             busiest = max(column.cpus, key=lambda cpu: cpu.busy)
+            is_uneven = busiest.busy * len(column.cpus) > UNEVEN * sum(cpu.busy for cpu in column.cpus)
             for y, number in enumerate(rows):
                 cpu = known.get(number)
                 if cpu is None:
@@ -69,7 +72,7 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
                     axes.plot(
                         [x - 0.4, x - 0.4 + 0.8 * cpu.softirq], [y + 0.36] * 2, color=ink, linewidth=1.6, solid_capstyle="butt", zorder=4
                     )
-                if number == busiest.cpu:
+                if number == busiest.cpu and is_uneven:
                     axes.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, fill=False, edgecolor=LIGHT["c2"], linewidth=1.8, zorder=5))
         axes.set_xlim(-0.55, max(len(columns), FEWEST_COLUMNS) - 0.45)
         axes.set_ylim(len(rows) - 0.45, -0.55)
@@ -77,12 +80,12 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
         step = -(-len(columns) // MOST_LABELS[shape.name])
         shown = range(len(columns) - 1, -1, -step)
         axes.set_xticks(list(shown), [columns[x].label for x in shown])
-        axes.set_xlabel(over)
+        axes.set_xlabel(over, loc="left")
         put_title(axes, "busy, % of the time of sending")
         scale = [Patch(facecolor=LIGHT["c1"], alpha=FULL * share, label=f"{100 * share:.0f} %") for share in (0.25, 0.5, 0.75, 1.0)]
-        scale.append(Patch(fill=False, edgecolor=LIGHT["c2"], linewidth=1.8, label="the busiest"))
+        scale.append(Patch(fill=False, edgecolor=LIGHT["c2"], linewidth=1.8, label="the busiest, where they differ"))
         axes.figure.legend(
-            handles=scale, loc="outside lower left", ncols=3 if shape.is_narrow else 5, frameon=False, fontsize=9,
+            handles=scale, loc="outside lower left", ncols=2 if shape.is_narrow else 5, frameon=False, fontsize=9,
             labelcolor=LIGHT["ink"], handlelength=1.4, borderaxespad=0.2,
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.analysis.inside import SeenPoint, seen_at
 from evenhand.report.figures import Picture, short_count
-from evenhand.report.figures_inside import HeatColumn, heat_picture, queues_picture
+from evenhand.report.figures_inside import UNEVEN, HeatColumn, heat_picture, queues_picture
 from evenhand.report.page_words import NONE, Table, addresses_of, make_table, show_addresses, show_fact, show_size
 from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.units import format_count
@@ -70,7 +70,7 @@ def _pictures(suite: str, seen: Sequence[Seen], number: int) -> Iterator[Picture
     columns = [HeatColumn(label=label, cpus=one.seen.cpus) for label, one in zip(labels, seen, strict=True)]
     yield heat_picture(f"dut-cpus-{number}", f"CPUs of the DUT: {suite}", columns, over=over)
     one = _least_even(seen)
-    if one is not None:
+    if one is not None and (number == 1 or max(queues.busiest_to_mean for queues in one.seen.queues) > UNEVEN):
         title = f"Queues of the DUT: {suite}, {show_addresses(one.found.point)}"
         yield queues_picture(f"dut-queues-{number}", title, one.seen.queues)
 
