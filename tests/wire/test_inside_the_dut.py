@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT
 
 from evenhand.dut.facts import CHANGED_BY_SET_UP
@@ -30,6 +32,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("ethtool") is None, reason="ethtool is not installed: tools/install-dependencies test"),
 ]
 Rig = tuple[AddressPlan, LinuxLab, Setup, NamespaceShell]
+SCHEMA = Path(__file__).resolve().parents[2] / "contract" / "witness.schema.json"
 LOAD_FPS, DURATION_S = 5_000, 0.5
 MOST_NEIGHBOR_FRAMES = 6
 
@@ -58,6 +61,7 @@ def test_packets_that_the_dut_counts_are_those_that_the_tester_sent(rig: Rig) ->
     result = trial(setup, plan)
     assert result.is_pass, result.reasons
     seen = result.raw["dut"]
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(seen)
     for side in ("left", "right"):
         interface = seen["interfaces"][side]
         assert interface["name"] == lab.dut_interface(side)

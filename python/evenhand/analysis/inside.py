@@ -34,6 +34,24 @@ class SeenCpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeenTrial:
+    """One trial."""
+
+    cpus: tuple[SeenCpu, ...]
+    """At least one."""
+    dropped_packets: int | None
+    """That the DUT counted."""
+
+    @property
+    def busiest(self) -> SeenCpu:
+        return max(self.cpus, key=lambda cpu: cpu.busy)
+
+    @property
+    def mean_busy(self) -> float:
+        return sum(cpu.busy for cpu in self.cpus) / len(self.cpus)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeenQueues:
     """What the queues of one interface received."""
 
@@ -100,6 +118,15 @@ def seen_in(trial: StoredTrial) -> Mapping[str, Any] | None:
     """What the witness added to a trial; None if there was none, or it could not see."""
     document = trial.result.raw.get("dut")
     return document if isinstance(document, Mapping) and document.get("error") is None and "cpus" in document else None
+
+
+def seen_trial(trial: StoredTrial) -> SeenTrial | None:
+    """None if there was no witness, or it could not see."""
+    document = seen_in(trial)
+    cpus = () if document is None else tuple(cpus_of(document))
+    if document is None or not cpus:
+        return None
+    return SeenTrial(cpus=cpus, dropped_packets=_count(document.get("dropped_packets")))
 
 
 def cpus_of(document: Mapping[str, Any]) -> list[SeenCpu]:
