@@ -15,7 +15,7 @@ from evenhand.errors import HostError
 from evenhand.lab import LinuxLab
 from evenhand.procedure import Setup
 from evenhand.procedure.setup import make_lab_setup
-from evenhand.testbed import TestbedDut
+from evenhand import testbed as testbeds
 
 
 @dataclass
@@ -42,7 +42,7 @@ def reachable_lab(lab: LinuxLab, monkeypatch: pytest.MonkeyPatch) -> tuple[Setup
     shell = NamespaceShell(lab.dut_namespace)
 
     @contextmanager
-    def open_shell(dut: TestbedDut) -> Iterator[NamespaceShell]:
+    def open_shell(dut: testbeds.TestbedDut) -> Iterator[NamespaceShell]:
         yield shell
 
     monkeypatch.setattr("evenhand.procedure.inside.open_shell", open_shell)
