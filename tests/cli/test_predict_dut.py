@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand predict --dut`: the DUT's own table, key and hash fields. A NIC that has them is not here: its answers are those of tests/dut/files."""
+"""`evenhand predict --dut`: the DUT's own table, key and hash fields. No NIC here has them: the answers are those of tests/dut/files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from evenhand import testbed as testbeds
 from evenhand.dut.shell import Answer, Shell
 from evenhand.lab import linux_lab
 from evenhand.plan import gateway_v4
-from evenhand import testbed as testbeds
 from tests.cli.running import TESTBED, Ended
 from tests.dut.namespace_shell import NamespaceShell
 from tests.dut.test_facts import output, text

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from evenhand import testbed as testbeds
 from evenhand.dut.shell import Answer
 from evenhand.errors import HostError
 from evenhand.lab import LinuxLab
 from evenhand.procedure import Setup
 from evenhand.procedure.setup import make_lab_setup
-from evenhand import testbed as testbeds
 
 
 @dataclass

@@ -40,7 +40,7 @@ def text(name: str) -> str:
 def parts(driver: str = "ixgbe", **changed: str) -> dict[str, str]:
     told = {
         part: f"exit 0\n{text(f'{driver}-{letter}')}"
-        for part, letter in (("table", "x"), ("udp4", "n"), ("rings", "g"), ("channels", "l"), ("offloads", "k"), ("coalescing", "c"), ("driver", "i"))
+        for part, letter in zip(("table", "udp4", "rings", "channels", "offloads", "coalescing", "driver"), "xnglkci", strict=True)
     }  # fmt: skip
     udp6 = told["udp4"].replace("IPV4", "IPV6")
     return {**told, "udp6": udp6, "link": LINK, "device": DEVICE, **changed}
@@ -118,13 +118,14 @@ def test_a_driver_that_does_not_tell_is_refused_with_its_answer(changed: dict[st
 
 
 def test_an_interface_that_is_not_there_is_named() -> None:
-    with pytest.raises(HostError, match="'eth1'.*does not exist"):
+    with pytest.raises(HostError, match=r"'eth1'.*does not exist"):
         interface(link='exit 1\nDevice "eth1" does not exist.')
 
 
 def output() -> str:
     of = {
-        "kernel": "Linux\n6.1.0-18-amd64\n#1 SMP\nx86_64", "system": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"', "machine": "Dell\nR740",
+        "kernel": "Linux\n6.1.0-18-amd64\n#1 SMP\nx86_64", "system": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"',
+        "machine": "Dell\nR740",
         "cpuinfo": "model name\t: Intel Xeon\ncpu MHz\t\t: 2100.5", "cpus": "16\n0-15\n2", "smt": "off", "no_turbo": "1",
         "governors": "     16 performance", "clock_min": "1200000", "clock_max": "3500000", "memory": "MemTotal:  131072000 kB",
         "mitigations": "spectre_v1:Mitigation: usercopy/swapgs barriers", "command_line": COMMAND_LINE,

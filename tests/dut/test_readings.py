@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of a DUT from what its commands print; of drivers that are not here, from files written after their sources (files/README.md)."""
+"""Counters of a DUT from what its commands print; of drivers that are not here, from files (files/README.md)."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_an_answer_that_was_cut_off_is_no_reading(answer: str) -> None:
 def test_an_interface_that_is_not_there_is_named() -> None:
     """With the DUT's own words."""
     text = output().replace(LINK.format(name="eth1", received=10, sent=10, dropped=0, missed=0), 'Device "eth1" does not exist.')
-    with pytest.raises(HostError, match="'eth1'.*does not exist"):
+    with pytest.raises(HostError, match=r"'eth1'.*does not exist"):
         read(text)
 
 

@@ -88,7 +88,10 @@ def _witnessed_trial(point: Point, trial: StoredTrial, chance: random.Random) ->
     document = {
         "error": None, "interval_s": duration_s + 7, "sending_s": duration_s,
         "cpus": [
-            {"cpu": cpu, "busy_s": share * duration_s, "softirq_s": 0.95 * share * duration_s, "busy_share": share, "softirq_share": 0.95 * share}
+            {
+                "cpu": cpu, "busy_s": share * duration_s, "softirq_s": 0.95 * share * duration_s, "busy_share": share,
+                "softirq_share": 0.95 * share,
+            }
             for cpu, share in enumerate(busy)
         ],
         "softnet": [], "ip": {"ipv4": {"forwarded_packets": sum(frames.values()) - lost}, "ipv6": {}},

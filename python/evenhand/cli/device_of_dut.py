@@ -41,7 +41,9 @@ def device_of_dut(
     dut = read_testbed(file).dut
     if dut.os not in (None, "linux"):
         raise RequestError(
-            f"of {dut.os} no table and no key are read", where=f"{file}: dut.os", next_step="Give what you know of it: --table, --key, --hash."
+            f"of {dut.os} no table and no key are read",
+            where=f"{file}: dut.os",
+            next_step="Give what you know of it: --table, --key, --hash.",
         )
     if len(plan.versions) > 1:
         raise RequestError(f"{plan.title} has two IP versions", where="PLAN", next_step="Predict one of them at a time.")

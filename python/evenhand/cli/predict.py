@@ -57,8 +57,9 @@ def predict(
     dut: Annotated[
         Path | None,
         typer.Option(
-            "--dut", metavar="TESTBED", help="Ask the DUT of this testbed file, over SSH, for its own table, key and hash; of --rate alone it"
-            " knows nothing.",
+            "--dut",
+            metavar="TESTBED",
+            help="Ask the DUT of this testbed file, over SSH, for its own table, key and hash; of --rate alone it knows nothing.",
         ),
     ] = None,
     direction: DirectionOption = DirectionName.BOTH,

@@ -45,7 +45,8 @@ def facts_command(left: str, right: str) -> str:
         "part system; grep '^PRETTY_NAME=' /etc/os-release",
         "part machine; cat /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name 2>/dev/null",
         "part cpuinfo; grep -m 1 '^model name' /proc/cpuinfo; grep -m 1 '^cpu MHz' /proc/cpuinfo; grep -m 1 -o -w hypervisor /proc/cpuinfo",
-        f"part cpus; grep -c '^processor' /proc/cpuinfo; cat {_CPU}/online; cat {_CPU}/cpu[0-9]*/topology/physical_package_id | sort -u | wc -l",
+        f"part cpus; grep -c '^processor' /proc/cpuinfo; cat {_CPU}/online",
+        f"cat {_CPU}/cpu[0-9]*/topology/physical_package_id | sort -u | wc -l",
         *(
             f"part {name}; cat {_CPU}/{path} 2>/dev/null{more}"
             for name, path, more in (

@@ -24,11 +24,11 @@ COMMANDS = {
 }
 """Name of a part of the output, and the command."""
 DEVICE = (
-    'device=/sys/class/net/$name/device; echo "pci $(cat $device/vendor $device/device 2>/dev/null | tr \'\\n\' \' \')"; '
-    'for key in speed threaded gro_flush_timeout napi_defer_hard_irqs; do '
+    "device=/sys/class/net/$name/device; echo \"pci $(cat $device/vendor $device/device 2>/dev/null | tr '\\n' ' ')\"; "
+    "for key in speed threaded gro_flush_timeout napi_defer_hard_irqs; do "
     '[ -r /sys/class/net/$name/$key ] && echo "$key $(cat /sys/class/net/$name/$key 2>/dev/null)"; done; '
     '[ -r $device/numa_node ] && echo "numa_node $(cat $device/numa_node)"; '
-    'for cpus in /sys/class/net/$name/queues/rx-*/rps_cpus; do '
+    "for cpus in /sys/class/net/$name/queues/rx-*/rps_cpus; do "
     '[ -r $cpus ] && echo "rps $(basename $(dirname $cpus)) $(cat $cpus)"; done; '
     # Of a virtio device the interrupts belong to the PCI device above it.
     'for number in $(ls $device/msi_irqs $device/../msi_irqs 2>/dev/null | grep -E "^[0-9]+$" | sort -n -u); do '

@@ -35,8 +35,8 @@ def device_of(interface: Mapping[str, Any], ip_version: Literal[4, 6], *, where:
     fields = told["fields"][protocol]
     if fields not in TYPES:
         raise RequestError(
-            f"{interface['name']} hashes {fields!r} of UDP over IPv{ip_version}, which is neither type 1 (sd) nor type 2 (sdfn)", where=where,
-            next_step=f"Set it there: ethtool -N {interface['name']} rx-flow-hash {protocol} sd",
+            f"{interface['name']} hashes {fields!r} of UDP over IPv{ip_version}, which is neither type 1 (sd) nor type 2 (sdfn)",
+            where=where, next_step=f"Set it there: ethtool -N {interface['name']} rx-flow-hash {protocol} sd",
         )  # fmt: skip
     table = tuple(told["table"])
     return DeviceModel(

@@ -85,7 +85,8 @@ def reading_command(left: str, right: str) -> str:
         name = shlex.quote(interface)
         lines += [
             f"answer=$(ethtool -S {name} 2>&1); code=$?; echo '{MARK} queues {side}'; echo exit $code",
-            f'if [ $code = 0 ]; then printf "%s\\n" "$answer" | grep -E {shlex.quote(FILTER)}; else printf "%s\\n" "$answer"; fi | head -n 5000',
+            f'if [ $code = 0 ]; then printf "%s\\n" "$answer" | grep -E {shlex.quote(FILTER)} | head -n 5000',
+            'else printf "%s\\n" "$answer" | head -n 3; fi',
             f"echo '{MARK} link {side}'; ip -s -s -j link show dev {name} 2>&1",
             f"echo '{MARK} neighbors {side}'; ip -4 neigh show dev {name} | wc -l; ip -6 neigh show dev {name} | wc -l",
         ]
@@ -158,9 +159,7 @@ def _read_cpus(part: str) -> dict[int, CpuTime]:
         name, *values = line.split()
         ticks = dict(zip(_TICKS, map(int, values), strict=False))
         busy = sum(count for kind, count in ticks.items() if kind not in _IDLE)
-        cpus[int(name.removeprefix("cpu"))] = CpuTime(
-            busy_s=busy / ticks_per_second, softirq_s=ticks.get("softirq", 0) / ticks_per_second
-        )
+        cpus[int(name.removeprefix("cpu"))] = CpuTime(busy_s=busy / ticks_per_second, softirq_s=ticks.get("softirq", 0) / ticks_per_second)
     return cpus
 
 

@@ -68,7 +68,8 @@ class OpenTester:
 
         return EngineMeasurer(
             session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, delays=delays,
-            stops_when_failed=stops_when_failed, replay=self.replay, witness=None if self.inside is None else self.inside.witness, on_event=tell,
+            stops_when_failed=stops_when_failed, replay=self.replay, on_event=tell,
+            witness=None if self.inside is None else self.inside.witness,
         )  # fmt: skip
 
     def after(self, single_pair: SinglePair | None) -> OpenTester:

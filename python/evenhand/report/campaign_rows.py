@@ -176,7 +176,6 @@ _OF_DIRECTIONS = tuple(
 )
 
 
-
 def _seen(get: Callable[[SeenTrial], Value]) -> Callable[[Place], Value]:
     def of(trial: StoredTrial) -> Value:
         seen = seen_trial(trial)

@@ -63,8 +63,8 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
                 cpu = known.get(number)
                 if cpu is None:
                     continue
-                look = {"facecolor": LIGHT["c1"], "alpha": FULL * max(cpu.busy, PALEST), "linewidth": 0}
-                axes.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, zorder=2, **look))
+                solid = FULL * max(cpu.busy, PALEST)
+                axes.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, facecolor=LIGHT["c1"], alpha=solid, linewidth=0, zorder=2))
                 ink = LIGHT["paper"] if cpu.busy >= DARK_FROM else LIGHT["ink"]
                 if has_numbers:
                     axes.text(x, y, f"{100 * cpu.busy:.0f}", ha="center", va="center", fontsize=9, color=ink, zorder=4)
@@ -94,8 +94,8 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
     more = f" {left_out} CPUs that did less have no row." if left_out else ""
     return Picture(
         name=name, title=title, alt=f"{title}. {said}", draw=draw, inches=1.35 + 0.29 * len(rows),
-        caption="What the DUT itself counted in the trial at each point's result, mean over the repetitions. The line in a cell: how much of the"
-        f" time went into softirqs, where a kernel forwards.{more}",
+        caption="What the DUT itself counted in the trial at each point's result, mean over the repetitions. The line in a cell: how much"
+        f" of the time went into softirqs, where a kernel forwards.{more}",
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def queues_picture(name: str, title: str, queues: Sequence[SeenQueues]) -> Pictu
             if seen.predicted is not None:
                 axes.hlines(
                     [100 * share for share in seen.predicted], [x - 0.46 for x in places], [x + 0.46 for x in places], color=LIGHT["c2"],
-                    linewidth=2.4, label="predicted" if number == 0 else None, zorder=4,
+                    linewidth=2.4, label="predicted" if number == 0 else "", zorder=4,
                 )  # fmt: skip
             step = max(1, -(-len(places) * len(queues) // (8 if shape.is_narrow else 32)))
             ticks += places[::step]

@@ -54,7 +54,7 @@ def inside_of(record: CampaignRecord) -> InsidePictures:
     ]  # fmt: skip
     table = make_table(
         titles, rows, fold=("suite", "#predicted"),
-        caption="In the trials at each point's result. Recorded only: no verdict depends on it. Unexplained: lost frames less dropped packets.",
+        caption="In the trials at each point's result; no verdict depends on it. Unexplained: lost frames less dropped packets.",
     )  # fmt: skip
     return InsidePictures(pictures=tuple(pictures), tables=(table, *_interface_tables(record)))
 

@@ -81,15 +81,15 @@ def _inside(measured: PointRecord) -> Iterator[RenderableType]:
         return
     busiest, mean = seen.busiest, sum(cpu.busy for cpu in seen.cpus) / len(seen.cpus)
     yield _line(
-        f"Inside the DUT: CPU {busiest.cpu} was busiest, {format_ratio(busiest.busy)} of the time of sending ({format_ratio(busiest.softirq)} in"
-        f" softirqs); mean of {len(seen.cpus)} CPUs {format_ratio(mean)}."
+        f"Inside the DUT: CPU {busiest.cpu} was busiest, {format_ratio(busiest.busy)} of the time of sending"
+        f" ({format_ratio(busiest.softirq)} in softirqs); mean of {len(seen.cpus)} CPUs {format_ratio(mean)}."
     )
     for queues in seen.queues:
         predicted = queues.predicted_to_mean
         beside = "" if predicted is None else f"; predicted {predicted:.3f}"
         yield _line(f"Queues of {queues.interface}, {queues.direction}: busiest to mean {queues.busiest_to_mean:.3f}{beside}.")
     yield _line(
-        f"It counted {format_count(seen.dropped_packets)} packets as dropped, where the tester lost {format_count(seen.lost_frames)} frames."
+        f"It counted {format_count(seen.dropped_packets)} packets as dropped, and the tester lost {format_count(seen.lost_frames)} frames."
     )
 
 
