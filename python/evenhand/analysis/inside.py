@@ -17,7 +17,6 @@ from evenhand.errors import EvenhandError
 from evenhand.plan import AddressPlan, Direction, SideName
 from evenhand.series.campaign import PointRecord
 from evenhand.series.reading import StoredTrial
-from evenhand.trial import Verdict
 
 MOST_CPUS = 4096
 MOST_QUEUES = 1024
@@ -148,7 +147,7 @@ def counted_queues(document: Mapping[str, Any], side: SideName) -> dict[int, int
 
 def _at_result(trials: Sequence[StoredTrial]) -> StoredTrial | None:
     seen = [trial for trial in trials if trial.result.is_valid and seen_in(trial) is not None]
-    passed = [trial for trial in seen if trial.result.verdict is Verdict.PASS]
+    passed = [trial for trial in seen if trial.result.is_pass]
     if passed:
         return max(passed, key=lambda trial: (trial.result.intended_fps, trial.result.intended_duration_s))
     return min(seen, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s), default=None)
