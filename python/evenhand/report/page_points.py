@@ -38,6 +38,8 @@ HOOKS = {
     "after_point": "After the point",
     "before_suite": "Before the suite",
     "after_suite": "After the suite",
+    "dut_apply": "The DUT set up over SSH: what was changed",
+    "dut_undo": "The DUT put back: what was taken back",
 }
 
 
