@@ -70,7 +70,7 @@ def test_a_campaign_over_ssh_has_facts_and_a_witness_in_each_trial(dut: Namespac
         for search in point.repetitions[0].searches:
             assert search.setup["inside_dut"]["facts"]["kernel"] == os.uname().release
             # The set-up of this very point is what was read.
-            forwards = "net.ipv4.ip_forward" if point.point.suite == "v4" else "net.ipv6.conf.all.forwarding"
+            forwards = f"net.ip{point.point.suite}.conf.left.forwarding"
             assert search.setup["inside_dut"]["facts"]["sysctls"][forwards] == "1"
             for trial in search.trials:
                 jsonschema.Draft202012Validator(SCHEMA).validate(trial.result.raw["dut"])

@@ -92,7 +92,7 @@ def test_the_page_has_a_heat_map_and_a_table_beside_the_curve() -> None:
     labels = [attributes.get("aria-label") or "" for attributes in page.all("svg")]
     assert any(label.startswith("CPUs of the DUT: direct, type1. 1: CPU ") for label in labels)
     assert any("the busiest queue got" in label and "was predicted" in label for label in labels)
-    assert "dropped, as the DUT counted" in page.shown
+    assert "dropped by the DUT" in page.shown
     assert "eno1-TxRx-0: 0" in page.shown  # R2544-02
 
 

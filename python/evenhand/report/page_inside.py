@@ -49,12 +49,13 @@ def inside_of(record: CampaignRecord) -> InsidePictures:
     pictures = [picture for number, (suite, seen) in enumerate(drawn, start=1) for picture in _pictures(suite, seen, number)]
     rows = [_row(suite, one) for suite, seen in suites for one in seen]
     titles = [
-        "suite", "point", "#busiest CPU", "#busy", "#in softirqs", "#dropped, as the DUT counted", "#lost, as the tester counted",
-        "#unexplained", "#busiest queue to mean", "#predicted",
+        "suite", "addresses", "frames", "#busiest CPU", "#busy", "#in softirqs", "#dropped by the DUT", "#lost", "#unexplained",
+        "#busiest queue to mean", "#predicted",
     ]  # fmt: skip
     table = make_table(
-        titles, rows, fold=("suite", "#predicted"),
-        caption="In the trials at each point's result; no verdict depends on it. Unexplained: lost frames less dropped packets.",
+        titles, rows, fold=("suite", "frames"),
+        caption="In the trials at each point's result; no verdict depends on it. Dropped: packets, as the DUT counted them; lost: frames,"
+        " as the tester did; unexplained: the difference.",
     )  # fmt: skip
     return InsidePictures(pictures=tuple(pictures), tables=(table, *_interface_tables(record)))
 
@@ -116,7 +117,7 @@ def _row(suite: str, one: Seen) -> list[str]:
     uneven = max(seen.queues, key=lambda queues: queues.busiest_to_mean, default=None)
     predicted = None if uneven is None else uneven.predicted_to_mean
     return [
-        suite, f"{show_addresses(point)}, {show_size(point)}", str(busiest.cpu), f"{100 * busiest.busy:.0f} %",
+        suite, show_addresses(point).removesuffix(" addresses"), show_size(point), str(busiest.cpu), f"{100 * busiest.busy:.0f} %",
         f"{100 * busiest.softirq:.0f} %", format_count(seen.dropped_packets), format_count(seen.lost_frames),
         format_count(seen.lost_frames - seen.dropped_packets), NONE if uneven is None else f"{uneven.busiest_to_mean:.3f}",
         NONE if predicted is None else f"{predicted:.3f}",
