@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from evenhand.analysis import values_by_testbed
+from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_words import (
     NONE,
     Cell,
@@ -189,6 +190,7 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
         facts += [(f"median of {name}", show_value(median(values), unit_of(point))) for name, values in by_testbed.items()]
     elif by_testbed:
         facts += [("testbed", next(iter(by_testbed)))]
+    facts += queue_facts(found)
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
     return facts
 
