@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -42,6 +42,8 @@ BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
 SET_UP_TIMEOUT_S = 300.0
 """An emulated machine takes a minute for thousands of routes."""
 _LOOK_S = 0.5
+_LISTENS = "Server listening on"
+"""Of sshd, on the console."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,8 +230,7 @@ def _set_up(
         finally:
             taps.close(queues)
         tell(f"the machine boots ({'KVM' if machine.accelerator == 'kvm' else 'emulated, without KVM: this takes a while'})")
-        _wait_for_ssh(machine)
-        with open_ssh(HOST, config=access.config) as shell:
+        with _shell(machine, access) as shell:
             document |= {"accelerator": machine.accelerator, **_read_facts(shell)}
             _set_up_router(shell, plan, mtu)
         for thread in Path(f"/proc/{machine.pid}/task").glob("*"):
@@ -258,15 +259,23 @@ def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu
     return devices
 
 
-def _wait_for_ssh(machine: VirtualMachine) -> None:
-    """Until its SSH server is about to start. What goes wrong before is on the console."""
+@contextmanager
+def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
+    """As soon as its SSH server answers. What goes wrong before is on the console."""
     give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
-    while "evenhand-lab: ready" not in machine.console_text():
-        if not machine.is_running:
-            raise machine.trouble("the machine switched itself off while it booted")
-        if time.monotonic() > give_up:
-            raise machine.trouble(f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s")
-        time.sleep(_LOOK_S)
+    with ExitStack() as stack:
+        while True:
+            if not machine.is_running:
+                raise machine.trouble("the machine switched itself off while it booted")
+            if time.monotonic() > give_up:
+                raise machine.trouble(f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s")
+            if _LISTENS in machine.console_text():
+                # Its first answers may take longer than ssh waits.
+                with suppress(HostError):
+                    shell = stack.enter_context(open_ssh(HOST, config=access.config))
+                    break
+            time.sleep(_LOOK_S)
+        yield shell
 
 
 def _read_facts(shell: Shell) -> dict[str, str]:

@@ -44,7 +44,6 @@ ip address add {address}/24 dev mgmt
 ip link set dev mgmt up
 chmod 700 /root /root/.ssh
 mkdir -p /run/sshd
-echo evenhand-lab: ready
 exec /usr/sbin/sshd -D -e -f /etc/ssh/evenhand
 """
 
