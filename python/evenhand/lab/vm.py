@@ -32,7 +32,7 @@ from evenhand.lab.vm_access import HOST, INTERFACES, Access, free_port, make_acc
 from evenhand.lab.vm_access import check_programs as check_ssh
 from evenhand.lab.vm_image import ImageRecipe, VmImage, vm_image
 from evenhand.lab.vm_process import VirtualMachine
-from evenhand.plan import AddressPlan, SideName
+from evenhand.plan import AddressPlan, SideName, plan_title
 
 KIND = "vm"
 QUEUES = 4
@@ -134,7 +134,7 @@ class VmLab:
             raise HostError(
                 "the machine of this lab has ended (killed, switched off, or its kernel gave up), so nothing forwards",
                 where=f"lab:{self.name}",
-                next_step=f"Its console: {Access(self.name).console}. Set it up anew: evenhand lab up vm --plan {self.plan}",
+                next_step=f"Its console: {Access(self.name).console}. Set it up anew: evenhand lab up vm --plan {plan_title(self.plan)}",
             )
 
     def testbed_dut(self) -> dict[str, Any]:
@@ -224,8 +224,8 @@ def _set_up(
         queues = taps.make_taps(LabNames(name), QUEUES, mtu)
         try:
             machine = VirtualMachine(
-                image, folder=access.folder, arguments=_devices(access, document["ssh_port"], queues, mtu), memory_mb=MEMORY_MB, cpus=QUEUES,
-                dies_with_us=False, inherited=(*queues[0], *queues[1]),
+                image, folder=access.folder, arguments=_devices(access, document["ssh_port"], queues, mtu), memory_mb=MEMORY_MB,
+                cpus=QUEUES, dies_with_us=False, inherited=(*queues[0], *queues[1]),
             )  # fmt: skip
         finally:
             taps.close(queues)
@@ -255,7 +255,10 @@ def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu
     for side, descriptors in zip(SIDES, queues, strict=True):
         # Without vhost QEMU itself hashes, in software; `hash` makes it do so even where it could load a program into the kernel.
         devices += ["-netdev", f"tap,id={side},fds={':'.join(map(str, descriptors))},vhost=off"]
-        devices += ["-device", f"virtio-net-pci,netdev={side},mac={macs[side]},mq=on,vectors={2 * QUEUES + 2},rss=on,hash=on,host_mtu={mtu}"]
+        devices += [
+            "-device",
+            f"virtio-net-pci,netdev={side},mac={macs[side]},mq=on,vectors={2 * QUEUES + 2},rss=on,hash=on,host_mtu={mtu}",
+        ]
     return devices
 
 
@@ -279,7 +282,7 @@ def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
 
 
 def _read_facts(shell: Shell) -> dict[str, str]:
-    answer = shell.run(". /etc/os-release; echo \"$PRETTY_NAME\"; uname -r; cat /etc/debian_version")
+    answer = shell.run('. /etc/os-release; echo "$PRETTY_NAME"; uname -r; cat /etc/debian_version')
     system, kernel, version = (answer.stdout.splitlines() + [""] * 3)[:3]
     return {"system": f"{system}, {version}", "kernel": kernel}
 

@@ -54,6 +54,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 UsePAM no
 UseDNS no
+LoginGraceTime 600
 PidFile none
 """
 
@@ -129,7 +130,7 @@ def make_access(lab: str, port: int) -> Access:
 
 def boot_script() -> str:
     """What the machine does when its file systems are there."""
-    cases = "\n".join(f"        {mac}) ip link set dev \"$interface\" name {name} ;;" for mac, name in INTERFACES.items())
+    cases = "\n".join(f'        {mac}) ip link set dev "$interface" name {name} ;;' for mac, name in INTERFACES.items())
     return _BOOT.format(cases=cases, address=INSIDE_ADDRESS)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -117,6 +117,8 @@ class EngineMeasurer:
     replay: Replay | None = None
     """Trials that were made before, and are not made again."""
     on_event: EventCallback | None = None
+    check_dut: Callable[[], None] | None = None
+    """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says nothing of any load."""
     _last_trial: int = 0
 
     @property
@@ -148,4 +150,6 @@ class EngineMeasurer:
             **({"stop_when_failed": True} if self.stops_when_failed else {}),
             **({} if self.delays is None else {"delays": self.delays.to_contract()}),
         )
+        if self.check_dut is not None:
+            self.check_dut()
         return TrialResult.from_contract(document)
