@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from evenhand.campaign.dut_setup import set_up_for
 from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
 from evenhand.campaign.facts import testbed_facts
 from evenhand.campaign.file import REFERENCE, Hooks, Reference
@@ -61,6 +62,8 @@ class PointOrder:
     """What the suite found with one address pair under the same conditions (SEED-02)."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """For its hooks, besides what they are told of the point."""
+    run: str = ""
+    """Which run this is, for a DUT that it sets up (see `dut_setup.name_of_run`)."""
 
 
 class Keeper(Protocol):
@@ -92,6 +95,7 @@ def measure_point(order: PointOrder, keeper: Keeper, *, engine: Path | None, on_
     Raises:
         StorageError: Nothing can be kept any longer.
         InUseError: Another tester has the testbed.
+        HeldError: Somebody else has set up its DUT.
         EvenhandError: There is no testbed, which is so for every other point.
         KeyboardInterrupt: A trial was stopped.
     """
@@ -101,7 +105,9 @@ def measure_point(order: PointOrder, keeper: Keeper, *, engine: Path | None, on_
     try:
         _run_hook("before_point", order, keeper, on_event)
         with _setup_of(order) as setup:
-            reason = _measure_on(setup, order, keeper, engine, on_event)
+            reason = set_up_for(point, setup, keeper, on_event, run=order.run)
+            if reason is None:
+                reason = _measure_on(setup, order, keeper, engine, on_event)
     except _HookFailedError as failure:
         reason = str(failure)
     finally:
@@ -225,6 +231,9 @@ def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
     facts = testbed_facts(setup)
     testbed = setup.testbed.model_dump(mode="json")
     testbed["dut"].pop("threads", None)
+    for key in ("ssh", "os", "left", "right"):  # a run that was begun when there were no such keys goes on
+        if testbed["dut"][key] is None:
+            del testbed["dut"][key]
     if setup.router is not None:
         # Each point has a router of its own: what is set for it stands with its searches.
         reference = (order.reference or Reference()).to_document()

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import median
 
+from evenhand.campaign.dut_setup import check_reachable_dut, dut_over_ssh, name_of_run, put_dut_back
 from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
 from evenhand.campaign.executor import Executor
 from evenhand.campaign.file import REFERENCE, Hooks
@@ -15,8 +17,8 @@ from evenhand.campaign.jobs import Job, jobs
 from evenhand.campaign.measure import PointOrder, run_and_keep
 from evenhand.campaign.options import AFTER
 from evenhand.campaign.points import CampaignPlan
-from evenhand.errors import RequestError
-from evenhand.procedure import RESULTS_OF_THE_DUT, SinglePair, read_setup
+from evenhand.errors import EvenhandError, RequestError
+from evenhand.procedure import RESULTS_OF_THE_DUT, Note, SinglePair
 from evenhand.programs import ROUTER, find_program
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point
@@ -30,12 +32,13 @@ def check_testbed(testbed: str) -> None:
     """What is wrong with the testbed is so for every point, and is told before the first.
 
     Raises:
-        RequestError, HostError: As `read_setup`; or there is no program of the reference router.
+        RequestError, HostError: As `read_setup`; or there is no program of the reference router; or the DUT that is to be set up over SSH
+            cannot be reached, or not be used so.
     """
     if testbed == REFERENCE:
         find_program(ROUTER)
     else:
-        read_setup(testbed)
+        check_reachable_dut(testbed)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,9 +60,27 @@ class CampaignRunner:
             StorageError: The file cannot be written any further.
             EvenhandError: Something that concerns every point.
         """
-        for suite, group in groupby(self._left(), key=lambda left: left[0].point.suite):
-            self._run_suite(suite, list(group))
+        with self._dut_as_before():
+            for suite, group in groupby(self._left(), key=lambda left: left[0].point.suite):
+                self._run_suite(suite, list(group))
         self.store.finish()
+
+    @contextmanager
+    def _dut_as_before(self) -> Iterator[None]:
+        """Whatever happens inside, a DUT that this run has set up is put back. The first error is the one to be told."""
+        dut, run = dut_over_ssh(self.testbed), name_of_run(self.store.path)
+        try:
+            yield
+        except BaseException as error:
+            if dut is not None:
+                try:
+                    put_dut_back(dut, self.store, self.on_event, run=run)
+                except EvenhandError as second:
+                    error.add_note(f"The DUT is not as it was: {second}")
+                    self.on_event(Note(text=f"The DUT could not be put back: {second}. Do it with: evenhand dut undo {self.testbed}"))
+            raise
+        if dut is not None:
+            put_dut_back(dut, self.store, self.on_event, run=run)
 
     def _left(self) -> Iterator[tuple[Job, ...]]:
         """By point, in the order of measuring: its jobs without a result."""
@@ -96,7 +117,7 @@ class CampaignRunner:
                 throughput_fps = median(found)
             yield PointOrder(
                 point=point, jobs=of_point, hooks=hooks, testbed=self.testbed, reference=self.plan.reference, throughput_fps=throughput_fps,
-                single_pair=self._single_pair_of(point), environment=self._environment(),
+                single_pair=self._single_pair_of(point), environment=self._environment(), run=name_of_run(self.store.path),
             )  # fmt: skip
 
     def _give_up(self, point: Point, reason: str) -> None:

@@ -55,8 +55,10 @@ class DutHost:
     kernel: str
     """As `uname -s` tells it."""
     user_id: int
+    peer: str | None
+    """Where the connection comes from, as the DUT sees it; None if it does not tell."""
     address: str | None
-    """Its own, which the connection goes to; None if it does not tell."""
+    """Its own, which the connection goes to."""
 
 
 class SshShell:
@@ -98,8 +100,9 @@ class SshShell:
         if self._master.poll() is not None:
             raise self._lost()
         # Without the connection there is no other: a second one might reach another host, and would ask once more.
+        options = ("-o", "ControlMaster=no", "-o", "ProxyCommand=false")
         client = subprocess.Popen(
-            [*self._begin, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "--", self.destination, f"exec sh -c {shlex.quote(command)}"],
+            [*self._begin, *options, "--", self.destination, f"exec sh -c {shlex.quote(command)}"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True, errors="replace",
             env=_environment(),
         )  # fmt: skip
@@ -174,8 +177,9 @@ class SshShell:
                 listener.join(1)
                 raise _why_not(self.destination, _all(self._errors))
             words = line.split()
-            if len(words) in (3, 4) and words[0] == _READY and words[2].isdecimal():
-                return DutHost(kernel=words[1], user_id=int(words[2]), address=words[3] if len(words) == 4 else None)
+            if len(words) >= 3 and words[0] == _READY and words[2].isdecimal():
+                peer, address = words[3:] if len(words) == 5 else (None, None)
+                return DutHost(kernel=words[1], user_id=int(words[2]), peer=peer, address=address)
 
 
 @contextmanager
@@ -222,7 +226,7 @@ def open_shell(dut: TestbedDut, *, config: Path | None = None) -> Iterator[SshSh
         yield shell
 
 
-_WELCOME = f"exec sh -c 'set -- $SSH_CONNECTION; echo \"{_READY} $(uname -s) $(id -u) $3\"; exec cat >/dev/null'"
+_WELCOME = f"exec sh -c 'set -- $SSH_CONNECTION; echo \"{_READY} $(uname -s) $(id -u) $1 $3\"; exec cat >/dev/null'"
 """A line of a Bourne shell or of csh alike."""
 
 

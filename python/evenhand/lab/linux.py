@@ -118,6 +118,11 @@ class LinuxLab:
         return f"net_af_xdp{SIDES.index(side)},iface={self.tester_interface(side)}{options}"
 
     @property
+    def ssh_config(self) -> None:
+        """There is no other computer to log into."""
+        return None
+
+    @property
     def ring_frames(self) -> int:
         """Frames of one direction that wait while the DUT does not run."""
         return RING_FRAMES

@@ -38,6 +38,11 @@ class Setup:
         return None if self.lab or self.router else self.testbed.dut.facts.model_dump()
 
     @property
+    def ssh_config(self) -> Path | None:
+        """Instead of the user's own ~/.ssh/config, for a DUT that a lab has made."""
+        return None if self.lab is None else self.lab.ssh_config
+
+    @property
     def own_plan(self) -> str:
         """The plan that is meant where none is named: what the DUT is set up for, if that is known, else DEFAULT_PLAN."""
         own = self.testbed.dut.plan if self.lab is None else self.lab.plan

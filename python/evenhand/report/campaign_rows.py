@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
 from evenhand.series import FIGURES, CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.trial import DirectionResult, Verdict
@@ -115,6 +116,7 @@ def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[
 
 
 _CONDITIONS = (
+    Column("point", "text", _point(lambda p: p.point.key)),
     Column("suite", "text", _point(lambda p: p.point.suite)),
     Column("procedure", "text", _point(lambda p: p.point.procedure)),
     Column("plan", "text", _point(lambda p: p.point.plan)),
@@ -127,6 +129,10 @@ _CONDITIONS = (
     Column("hash_type", "text", _point(lambda p: p.point.hash_type)),
 )
 _VERDICTS = tuple(Column(f"trials_{verdict.lower()}", "integer", _count(verdict)) for verdict in Verdict)
+_FIGURE = (
+    Column("figure", "text", _point(lambda p: FIGURES[p.point.procedure].name)),
+    Column("unit", "text", _point(lambda p: FIGURES[p.point.procedure].unit)),
+)
 _OF_REPETITION = (
     Column("repetition", "integer", _repetition(lambda r: r.number)),
     # As text: it has 64 bits without a sign, and many readers make a float of it.
@@ -169,16 +175,31 @@ _OF_DIRECTIONS = tuple(
     )
 )
 
+
+def _seen(get: Callable[[SeenTrial], Value]) -> Callable[[Place], Value]:
+    def of(trial: StoredTrial) -> Value:
+        seen = seen_trial(trial)
+        return None if seen is None else get(seen)
+
+    return _trial(of)
+
+
+_INSIDE = (
+    Column("dut_busiest_cpu", "integer", _seen(lambda s: s.busiest.cpu)),
+    Column("dut_busiest_cpu_share", "real", _seen(lambda s: s.busiest.busy)),
+    Column("dut_busiest_cpu_softirq_share", "real", _seen(lambda s: s.busiest.softirq)),
+    Column("dut_mean_cpu_share", "real", _seen(lambda s: s.mean_busy)),
+    Column("dut_dropped_packets", "integer", _seen(lambda s: s.dropped_packets)),
+)
+
 COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
     "points": (
-        Column("point", "text", _point(lambda p: p.point.key)),
         *_CONDITIONS,
         Column("state", "text", _point(lambda p: str(p.state))),
         Column("reason", "text", _point(lambda p: p.reason or p.stopped_early)),
         Column("repetitions_asked", "integer", _point(lambda p: p.point.repetitions)),
         Column("repetitions_finished", "integer", _point(lambda p: sum(r.finished_at is not None for r in p.repetitions))),
-        Column("figure", "text", _point(lambda p: FIGURES[p.point.procedure].name)),
-        Column("unit", "text", _point(lambda p: FIGURES[p.point.procedure].unit)),
+        *_FIGURE,
         Column("values", "integer", _point(lambda p: len(p.values))),
         Column("median", "real", _statistic(lambda s: s.median)),
         Column("minimum", "real", _statistic(lambda s: s.minimum)),
@@ -186,20 +207,17 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         *_VERDICTS,
     ),
     "repetitions": (
-        Column("point", "text", _point(lambda p: p.point.key)),
         *_CONDITIONS,
         *_OF_REPETITION,
         Column("started_at", "text", _repetition(lambda r: r.started_at)),
         Column("finished_at", "text", _repetition(lambda r: r.finished_at)),
         Column("outcome", "text", _repetition(lambda r: r.outcome)),
         Column("reason", "text", _repetition(lambda r: r.reason)),
-        Column("figure", "text", _point(lambda p: FIGURES[p.point.procedure].name)),
-        Column("unit", "text", _point(lambda p: FIGURES[p.point.procedure].unit)),
+        *_FIGURE,
         Column("value", "real", _repetition(lambda r: r.value)),
         *_VERDICTS,
     ),
     "trials": (
-        Column("point", "text", _point(lambda p: p.point.key)),
         *_CONDITIONS,
         *_OF_REPETITION,
         Column("search", "text", _search(lambda s: s.name)),
@@ -217,5 +235,6 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("loss_ratio_limit", "real", _trial(lambda t: t.result.loss_ratio_limit)),
         Column("loss_ratio", "real", _trial(lambda t: t.result.loss_ratio)),
         *_OF_DIRECTIONS,
+        *_INSIDE,
     ),
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_words import (
     NONE,
     Cell,
@@ -37,6 +38,8 @@ HOOKS = {
     "after_point": "After the point",
     "before_suite": "Before the suite",
     "after_suite": "After the suite",
+    "dut_apply": "The DUT set up over SSH: what was changed",
+    "dut_undo": "The DUT put back: what was taken back",
 }
 
 
@@ -180,6 +183,7 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
     facts += [] if point.hash_type is None else [("hash of the DUT", point.hash_type)]
     facts += [("plan options", _options(point.plan_options))] if point.plan_options else []
     facts += [("goal", _options(point.goal))] if point.goal else []
+    facts += queue_facts(found)
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
     return facts
 

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.analysis.inside import seen_at
 from evenhand.fitted import FittedTable
 from evenhand.procedure import Statistics
 from evenhand.report.campaign_rows import trials_of, verdicts_of
@@ -65,11 +66,31 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
         yield _line(f"{figure.name.capitalize()}: median {median}, {low} to {high} {figure.unit}.")
     for key, value in _facts({**point.plan_options, **point.goal}):
         yield _line(f"{key}: {value}", indent=2)
+    yield from _inside(measured)
     for hook in measured.hooks:
         yield from _hook_report(hook)
     for repetition in measured.repetitions:
         yield Text("")
         yield from _repetition_report(repetition, figure)
+
+
+def _inside(measured: PointRecord) -> Iterator[RenderableType]:
+    """What a witness saw in the DUT, in the trials at the point's result."""
+    seen = seen_at(measured)
+    if seen is None or seen.busiest is None:
+        return
+    busiest, mean = seen.busiest, sum(cpu.busy for cpu in seen.cpus) / len(seen.cpus)
+    yield _line(
+        f"Inside the DUT: CPU {busiest.cpu} was busiest, {format_ratio(busiest.busy)} of the time of sending"
+        f" ({format_ratio(busiest.softirq)} in softirqs); mean of {len(seen.cpus)} CPUs {format_ratio(mean)}."
+    )
+    for queues in seen.queues:
+        predicted = queues.predicted_to_mean
+        beside = "" if predicted is None else f"; predicted {predicted:.3f}"
+        yield _line(f"Queues of {queues.interface}, {queues.direction}: busiest to mean {queues.busiest_to_mean:.3f}{beside}.")
+    yield _line(
+        f"It counted {format_count(seen.dropped_packets)} packets as dropped, and the tester lost {format_count(seen.lost_frames)} frames."
+    )
 
 
 def _head(record: CampaignRecord) -> Iterator[RenderableType]:

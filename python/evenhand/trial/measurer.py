@@ -29,6 +29,14 @@ class Measurer(Protocol):
         ...
 
 
+class Witness(Protocol):
+    """Looks at the DUT from elsewhere before and after each trial; the verdict is none of its business (SEED-07)."""
+
+    def watch(self, trial: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Make the trial; its document, with what was seen added as `dut`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
     """Waits of the trial phases in seconds (R2544-18). The defaults conform; the engine reports shorter ones as deviations."""
@@ -116,6 +124,8 @@ class EngineMeasurer:
     """A trial ends as soon as it can no longer pass."""
     replay: Replay | None = None
     """Trials that were made before, and are not made again."""
+    witness: Witness | None = None
+    """Of each trial that is made here; not of those that were made before."""
     on_event: EventCallback | None = None
     check_dut: Callable[[], None] | None = None
     """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says nothing of any load."""
@@ -137,6 +147,12 @@ class EngineMeasurer:
         before = None if self.replay is None else self.replay.take(load)
         if before is not None:
             return before
+        if self.witness is None:
+            return TrialResult.from_contract(self._request(load, waits))
+        return TrialResult.from_contract(self.witness.watch(lambda: self._request(load, waits)))
+
+    def _request(self, load: Load, waits: Waits) -> dict[str, Any]:
+        """The engine's document of the trial."""
         document: dict[str, Any] = self.session.request(
             "trial",
             on_event=self.on_event,
@@ -152,4 +168,4 @@ class EngineMeasurer:
         )
         if self.check_dut is not None:
             self.check_dut()
-        return TrialResult.from_contract(document)
+        return document
