@@ -57,6 +57,9 @@ NOT_RUN = {
     "evenhand trial lab:linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab up linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab down linux": "needs root: the walk through the tutorial runs it",
+    "evenhand lab up vm": "needs root and minutes: tests/vm has such a lab",
+    "evenhand trial lab:vm": "needs root and that lab: tests/vm does it",
+    "evenhand lab down vm": "needs root and that lab: tests/lab/test_vm_parts.py does it",
 }
 """Beginnings of commands, and why they are not run one by one. Their options are checked by the command line itself."""
 OURS = [command for command in commands() if command.words.startswith(("evenhand", "make "))]

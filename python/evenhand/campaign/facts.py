@@ -37,6 +37,9 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
         dut |= setup.testbed.dut.facts.model_dump()
         if inside is not None:
             dut = {**with_facts(dut, inside), **({} if dut["flow_hash"] else {"flow_hash": HASH_OF_POINTS})}
+    elif inside is not None:
+        # A virtual machine: a computer of its own on the tester's CPUs.
+        dut = {**with_facts(dut | {"cpu_model": tester["cpu_model"]}, inside), "flow_hash": HASH_OF_POINTS}
     else:
         # It is a program on this machine, so the machine is the same.
         dut |= {key: value for key, value in tester.items() if key not in ("cores", "nic", "driver")}

@@ -51,7 +51,7 @@ def look_inside(setup: Setup, *, on_event: OnEvent = ignore) -> Iterator[Inside 
     assert dut.left is not None
     assert dut.right is not None
     where = f"{setup.name}: dut.ssh, {dut.ssh}"
-    with open_shell(dut) as shell:
+    with open_shell(dut, config=setup.ssh_config) as shell:
         facts = read_facts(shell, left=dut.left, right=dut.right, where=where)
         # Told once: whoever tells nobody must not take it from the next one who does.
         changes = None if on_event is ignore else changes_since_last(dut.ssh, dut.left, dut.right, facts)
@@ -77,7 +77,7 @@ def lasting_facts(setup: Setup) -> dict[str, Any] | None:
         return None
     key = (dut.ssh, dut.left, dut.right)
     if key not in _ONCE:
-        with open_shell(dut) as shell:
+        with open_shell(dut, config=setup.ssh_config) as shell:
             where = f"{setup.name}: dut.ssh, {dut.ssh}"
             _ONCE[key] = read_facts(shell, left=str(dut.left), right=str(dut.right), where=where)
     return _ONCE[key]

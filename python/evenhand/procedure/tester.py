@@ -69,6 +69,7 @@ class OpenTester:
         return EngineMeasurer(
             session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, delays=delays,
             stops_when_failed=stops_when_failed, replay=self.replay, on_event=tell,
+            check_dut=None if self.setup.lab is None else self.setup.lab.check_running,
             witness=None if self.inside is None else self.inside.witness,
         )  # fmt: skip
 

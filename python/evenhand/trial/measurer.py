@@ -127,6 +127,8 @@ class EngineMeasurer:
     witness: Witness | None = None
     """Of each trial that is made here; not of those that were made before."""
     on_event: EventCallback | None = None
+    check_dut: Callable[[], None] | None = None
+    """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says nothing of any load."""
     _last_trial: int = 0
 
     @property
@@ -151,7 +153,7 @@ class EngineMeasurer:
 
     def _request(self, load: Load, waits: Waits) -> dict[str, Any]:
         """The engine's document of the trial."""
-        return self.session.request(
+        document: dict[str, Any] = self.session.request(
             "trial",
             on_event=self.on_event,
             # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may go on and tell.
@@ -164,3 +166,6 @@ class EngineMeasurer:
             **({"stop_when_failed": True} if self.stops_when_failed else {}),
             **({} if self.delays is None else {"delays": self.delays.to_contract()}),
         )
+        if self.check_dut is not None:
+            self.check_dut()
+        return document
