@@ -25,6 +25,7 @@
 #include "frame/layout.hpp"
 #include "frame/vlan.hpp"
 #include "port/device_argument.hpp"
+#include "port/device_reason.hpp"
 #include "port/dpdk_host.hpp"
 
 namespace evenhand::port {
@@ -99,6 +100,9 @@ void wait_for_interrupt_thread() {
     }
 }
 
+/// Where DPDK loads its drivers from.
+constexpr std::string_view plugins = RTE_EAL_PMD_PATH;
+
 /// DPDK loads the driver of its pools as a plug-in, from a package of its own; without it every pool is "out of memory".
 void require_pool_driver() {
     constexpr std::string_view usual = RTE_MBUF_DEFAULT_MEMPOOL_OPS;
@@ -106,7 +110,14 @@ void require_pool_driver() {
         if (rte_mempool_ops_table.ops[i].name == usual) return;
     }
     throw Fault{FaultCode::no_device, fmt::format("DPDK's driver of buffer pools, {}, is not installed", usual), "host",
-                "Install librte-mempool-ring of the same version as DPDK; `apt-cache search librte-mempool-ring` names the package."};
+                fmt::format("Install its package: sudo apt-get install {}", package_of("librte_mempool_ring", plugins))};
+}
+
+/// A device that DPDK did not open: why, as far as the host tells.
+[[noreturn]] void refuse_unopened(const PortOptions& options, int result) {
+    const auto reason = is_pci_device(options.device) ? std::optional{explain_pci(options.device)} : explain_software_port(options.device, plugins);
+    if (!reason) refuse(options, result, "the device does not open", "Check the device string.");
+    throw Fault{FaultCode::no_device, fmt::format("{}: {}", options.device, reason->what), options.where, reason->next};
 }
 
 void require(const PortOptions& options, int result, const std::string& what) {
@@ -149,7 +160,7 @@ void DpdkPort::probe() {
         if (result != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
             id_ = RTE_MAX_ETHPORTS;
             files_.remove();
-            refuse(options_, result, "the device does not open", "Check the device string.");
+            refuse_unopened(options_, result);
         }
     }
     rte_eth_dev_info info{};
