@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <span>
 #include <system_error>
@@ -54,7 +56,7 @@ std::string package_of(std::string_view library, const fs::path& plugins) {
     const auto dash = folder.rfind('-');
     const std::string number = dash == std::string::npos ? "" : folder.substr(dash + 1, folder.find('.', dash) - dash - 1);
     if (number.empty()) return name;
-    return std::isdigit(static_cast<unsigned char>(name.back())) != 0 ? name + '-' + number : name + number;
+    return fmt::format("{}{}{}", name, std::isdigit(static_cast<unsigned char>(name.back())) != 0 ? "-" : "", number);
 }
 
 bool has_library(std::string_view library, const fs::path& plugins) {
@@ -86,7 +88,7 @@ Refusal explain_pci(std::string_view device, const fs::path& root) {
     if (!is_shared && !is_one_of(driver, dpdk_drivers)) {
         const std::string bound = driver.empty() ? "it is bound to no driver" : fmt::format("it is bound to {}, a driver of the kernel", driver);
         if (!has_iommu) {
-            return {bound + ", and there is no IOMMU, without which vfio-pci takes no device",
+            return {fmt::format("{}, and there is no IOMMU, without which vfio-pci takes no device", bound),
                     "Switch on the IOMMU (VT-d, AMD-Vi) in the firmware's set-up and on the kernel's command line; `evenhand check` has the words."};
         }
         return {bound, fmt::format("Give it to DPDK, if no cable of it leads to a network that people use: {}", bind_command(address))};
@@ -97,7 +99,8 @@ Refusal explain_pci(std::string_view device, const fs::path& root) {
             const std::string other_driver = link_name(devices / other.filename() / "driver");
             constexpr std::string_view bridge = "0604";  // a bridge of the group stays with the kernel
             if (other_driver.empty() || other_driver == "vfio-pci" || read_word(devices / other.filename() / "class").starts_with(bridge)) continue;
-            others += (others.empty() ? "" : " ") + other.filename().string();
+            if (!others.empty()) others += ' ';
+            others += other.filename().string();
         }
         if (!others.empty()) {
             return {fmt::format("its IOMMU group {} has devices that the kernel still drives: {}", group, others),
@@ -110,6 +113,27 @@ Refusal explain_pci(std::string_view device, const fs::path& root) {
     }
     return {fmt::format("no driver of DPDK that is installed takes it (PCI id {}:{})", read_word(folder / "vendor"), read_word(folder / "device")),
             "Install the package of its driver; `evenhand check` names it."};
+}
+
+std::optional<Refusal> explain_hugepages(unsigned memory_mb, const fs::path& root) {
+    constexpr std::uint64_t kilobytes_per_megabyte = 1024;
+    constexpr std::string_view folder_prefix = "hugepages-";  // hugepages-2048kB
+    const fs::path folder = root / "sys/kernel/mm/hugepages";
+    std::uint64_t free_kb = 0;
+    std::uint64_t smallest_kb = 0;
+    for (const auto& pages : entries(folder)) {
+        const std::string name = pages.filename().string();
+        if (!name.starts_with(folder_prefix)) continue;
+        const std::uint64_t size_kb = std::strtoull(name.c_str() + folder_prefix.size(), nullptr, 10);
+        free_kb += size_kb * std::strtoull(read_word(pages / "free_hugepages").c_str(), nullptr, 10);
+        smallest_kb = smallest_kb == 0 ? size_kb : std::min(smallest_kb, size_kb);
+    }
+    const std::uint64_t free_mb = free_kb / kilobytes_per_megabyte;
+    if (free_mb >= memory_mb) return std::nullopt;
+    if (smallest_kb == 0) return Refusal{"this kernel has no hugepages", "Boot a kernel that has them (CONFIG_HUGETLBFS), or set hugepages to false."};
+    const std::uint64_t total = (memory_mb * kilobytes_per_megabyte + smallest_kb - 1) / smallest_kb;
+    return Refusal{fmt::format("free hugepages hold {} MB, and memory_mb is {}", free_mb, memory_mb),
+                   fmt::format("Reserve them, then start another engine: echo {} | sudo tee {}/hugepages-{}kB/nr_hugepages", total, folder.string(), smallest_kb)};
 }
 
 }  // namespace evenhand::port

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: why a device did not open, and what to do: read from the host's files, since DPDK only says that it did not. Does not
+// Station 4, port: why a device or DPDK itself did not open, and what to do: read from the host's files, since DPDK only says that it did not. Does not
 // include DPDK.
 #pragma once
 
@@ -25,5 +25,8 @@ namespace evenhand::port {
 /// Why this PCI device did not open: it is not there, not bound to a driver that DPDK can use, without an IOMMU, in a group with others, or
 /// no driver of DPDK that is installed takes it. `root` is where /sys and /dev are read.
 [[nodiscard]] Refusal explain_pci(std::string_view device, const std::filesystem::path& root = "/");
+
+/// Why DPDK did not get `memory_mb` from hugepages: too few of them are free. Nothing if there are enough.
+[[nodiscard]] std::optional<Refusal> explain_hugepages(unsigned memory_mb, const std::filesystem::path& root = "/");
 
 }  // namespace evenhand::port

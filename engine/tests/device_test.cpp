@@ -213,6 +213,20 @@ TEST_CASE("without an IOMMU the kernel's mode that does without is enough") {
     says(port::explain_pci("0000:02:00.0", base), "bound to ixgbe", "--bind=vfio-pci 0000:02:00.0");
 }
 
+TEST_CASE("too few hugepages are told in megabytes, with the command that reserves enough") {
+    const Folder root;
+    const fs::path base = root / "";
+    CHECK(port::explain_hugepages(512, base)->what == "this kernel has no hugepages");
+    const fs::path pages = base / "sys/kernel/mm/hugepages/hugepages-2048kB";
+    fs::create_directories(pages);
+    fs::create_directories(base / "sys/kernel/mm/hugepages/hugepages-1048576kB");
+    write((base / "sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages").string(), "0\n");
+    write((pages / "free_hugepages").string(), "100\n");
+    says(*port::explain_hugepages(512, base), "hold 200 MB, and memory_mb is 512", "echo 256 | sudo tee");
+    write((pages / "free_hugepages").string(), "256\n");
+    CHECK_FALSE(port::explain_hugepages(512, base));
+}
+
 TEST_CASE("a driver of DPDK that is missing is named with its Debian package") {
     const Folder root;
     const fs::path plugins = root / "pmds-23.0";

@@ -2,19 +2,19 @@
 """Inside the virtual machine: runs commands that come over one virtio port, and an engine for each connection to another.
 
 Port `commands`: a line {"run": "shell text", "timeout_s": n}, and one back: {"code", "stdout", "stderr"}.
-Port `engine`: each connection starts an engine. Lines go to its stdin; back come lines that begin with O (stdout), E (stderr), or X and the
-exit code, after which nothing comes. When the other end hangs up, the engine's stdin is closed.
+Port `engine`: a line of octet 1 and a number starts an engine, and ends the one before; octet 1 alone closes its stdin. Other lines go to
+its stdin. Back come lines that begin with O (stdout), E (stderr) or X (the exit code, the last line), the number and a blank.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -25,12 +25,6 @@ def port_path(name: str) -> str:
         if (folder / "name").read_text().strip() == name:
             return f"/dev/{folder.name}"
     raise FileNotFoundError(name)
-
-
-def is_connected(descriptor: int) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return not any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def serve_commands() -> None:
@@ -57,65 +51,70 @@ def run(run: str, timeout_s: float) -> dict[str, object]:
     return {"code": ended.returncode, "stdout": ended.stdout, "stderr": ended.stderr}
 
 
-def serve_engines(engine: str) -> None:
-    descriptor = os.open(port_path("engine"), os.O_RDWR)
-    while True:
-        while not is_connected(descriptor):
-            time.sleep(0.02)
-        serve_engine(engine, descriptor)
-        while is_connected(descriptor):
-            time.sleep(0.02)
+class Engine:
+    """One that runs; what it says goes to the port as it comes."""
 
+    def __init__(self, program: str, number: int, descriptor: int) -> None:
+        self._number = number
+        self._descriptor = descriptor
+        self._writing = threading.Lock()
+        self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        threading.Thread(target=self._forward_all, daemon=True).start()
 
-def serve_engine(engine: str, descriptor: int) -> None:
-    process = subprocess.Popen([engine], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdin is not None
-    writing = threading.Lock()
+    def write(self, line: bytes) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
 
-    def tell(mark: bytes, line: bytes) -> None:
-        with writing:
-            whole = mark + line
-            while whole and is_connected(descriptor):
-                whole = whole[os.write(descriptor, whole) :]
+    def close_stdin(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
 
-    def forward(mark: bytes, stream: IO[bytes] | None) -> None:
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _forward_all(self) -> None:
+        errors = threading.Thread(target=self._forward, args=(b"E", self._process.stderr))
+        errors.start()
+        self._forward(b"O", self._process.stdout)
+        errors.join()
+        self._tell(b"X", b"%d\n" % self._process.wait())
+
+    def _forward(self, mark: bytes, stream: IO[bytes] | None) -> None:
         assert stream is not None
         for line in stream:
-            tell(mark, line)
+            self._tell(mark, line)
 
-    readers = [
-        threading.Thread(target=forward, args=(b"O", process.stdout)),
-        threading.Thread(target=forward, args=(b"E", process.stderr)),
-    ]
-    for reader in readers:
-        reader.start()
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    is_open = True
-    while process.poll() is None:
-        if not is_open:
+    def _tell(self, mark: bytes, line: bytes) -> None:
+        whole = b"%s%d %s" % (mark, self._number, line)
+        with self._writing:
+            while whole:
+                whole = whole[os.write(self._descriptor, whole) :]
+
+
+def serve_engines(program: str) -> None:
+    descriptor = os.open(port_path("engine"), os.O_RDWR)
+    engine: Engine | None = None
+    unread = b""
+    while True:
+        data = os.read(descriptor, 65536)
+        if not data:  # nobody is connected
             time.sleep(0.02)
-            continue
-        poll.poll(50)
-        if not is_connected(descriptor):
-            data = b""
-        elif any(event & select.POLLIN for _, event in poll.poll(0)):
-            data = os.read(descriptor, 65536)
-        else:
-            continue
-        try:
-            if data == b"" or data.endswith(b"\x04"):
-                process.stdin.write(data.removesuffix(b"\x04"))
-                process.stdin.close()
-                is_open = False
-            else:
-                process.stdin.write(data)
-                process.stdin.flush()
-        except BrokenPipeError:
-            is_open = False
-    for reader in readers:
-        reader.join()
-    tell(b"X", b"%d\n" % process.returncode)
+        unread += data
+        while b"\n" in unread:
+            line, unread = unread.split(b"\n", 1)
+            if line == b"\x01":
+                if engine is not None:
+                    engine.close_stdin()
+            elif line.startswith(b"\x01"):
+                if engine is not None:
+                    engine.kill()
+                engine = Engine(program, int(line[1:]), descriptor)
+            elif engine is not None:
+                engine.write(line + b"\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import socket
 import subprocess
 import sys
@@ -26,8 +25,8 @@ from evenhand.trial import EngineSession, find_engine
 
 HERE = Path(__file__).parent
 PACKAGES_OF_PYTHON = (
-    "annotated_doc", "annotated_types", "click", "markdown_it", "mdurl", "pydantic", "pydantic_core", "pygments", "pyroute2", "rich", "shellingham",
-    "tomlkit", "typer", "typing_inspection", "typing_extensions.py",
+    "MLRsearch", "annotated_doc", "annotated_types", "click", "markdown_it", "mdurl", "numpy", "numpy.libs", "pydantic", "pydantic_core",
+    "pygments", "pyroute2", "rich", "shellingham", "tomlkit", "typer", "typing_inspection", "typing_extensions.py",
 )  # fmt: skip
 """Of .venv: what `evenhand check` and `evenhand trial` import."""
 BOOT_TIMEOUT_S = 180
@@ -52,7 +51,11 @@ class Model:
     options: str = ""
     queues: int = 1
     jumbo: int = 9018
-    """The largest frame size with FCS that is tried."""
+    """A frame size with FCS that it takes."""
+    too_large: int = 0
+    """One that it does not; 0: none that the engine knows."""
+    most_queues: int = 1
+    """For receiving, by what it tells DPDK."""
 
     @property
     def addresses(self) -> tuple[str, str]:
@@ -107,7 +110,7 @@ def make_data_disk(path: Path) -> None:
     subprocess.run(command, check=True)
     parts = [str(sites / name) for name in PACKAGES_OF_PYTHON if (sites / name).exists()]
     subprocess.run(["cp", "-r", str(Path(evenhand.__file__).parent), *parts, str(tree / "python")], check=True)
-    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", str(tree), str(path), "200M"], check=True)
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", str(tree), str(path), "400M"], check=True)
 
 
 class NicMachine:
@@ -121,10 +124,10 @@ class NicMachine:
             arguments += ["-device", f"virtserialport,chardev={name},name={name}"]
         if has_iommu:
             arguments = ["-device", "intel-iommu,intremap=off,caching-mode=on,aw-bits=48", *arguments]
-        set_up = ["sysctl -qw net.ipv6.conf.default.disable_ipv6=1"]
+        set_up = ["ip link set lo up", "sysctl -qw net.ipv6.conf.default.disable_ipv6=1"]
         for model in models:
             arguments += self._nics(model, set_up)
-        # Taps, where a NIC has more than one queue, lie in a network namespace that ends with QEMU.
+        # The cables, and taps where a NIC has more than one queue, lie in a network namespace that ends with QEMU.
         prefix = ["unshare", "--net", "sh", "-ec", "\n".join([*set_up, 'exec "$@"']), "qemu"]
         self._machine = VirtualMachine(
             image(),
@@ -159,13 +162,10 @@ class NicMachine:
                 set_up.append(f"ip tuntap add {tap} mode tap multi_queue; ip link set {tap} mtu 9216 master cable{model.slot:x} up")
                 arguments += ["-netdev", f"tap,id={backend},ifname={tap},script=no,downscript=no,queues={model.queues},vhost=off"]
             else:
-                server = "on" if number == 0 else "off"
-                path = self._folder / f"cable{model.slot:x}"
-                arguments += ["-netdev", f"stream,id={backend},server={server},addr.type=unix,addr.path={path}"]
-            arguments += [
-                "-device",
-                f"{model.name},id={model.name}-{side},netdev={backend},mac={model.macs[number]},addr={model.slot + number:#x}{model.options}",
-            ]
+                end = "listen" if number == 0 else "connect"
+                arguments += ["-netdev", f"socket,id={backend},{end}=127.0.0.1:{7000 + model.slot}"]
+            place = f"mac={model.macs[number]},addr={model.slot + number:#x}{model.options}"
+            arguments += ["-device", f"{model.name},id={model.name}-{side},netdev={backend},{place}"]
         return arguments
 
     def set_link(self, model: Model, side: str, *, up: bool) -> None:
@@ -193,18 +193,24 @@ class NicMachine:
 
     def evenhand(self, arguments: str, *, timeout_s: float = AGENT_TIMEOUT_S) -> dict[str, Any]:
         """The Python half inside."""
-        start = "PYTHONPATH=/mnt/data/python PYTHONDONTWRITEBYTECODE=1 EVENHAND_ENGINE=/mnt/data/evenhand-engine COLUMNS=150 python3 -m evenhand "
-        return self.run_freely(start + arguments, timeout_s=timeout_s)
+        paths = "PYTHONPATH=/mnt/data/python PYTHONDONTWRITEBYTECODE=1 EVENHAND_ENGINE=/mnt/data/evenhand-engine"
+        return self.run_freely(f"{paths} COLUMNS=150 python3 -m evenhand {arguments}", timeout_s=timeout_s)
 
     @contextmanager
     def engine(self) -> Iterator[EngineSession]:
         """A session with an engine inside."""
         with EngineSession([sys.executable, HERE / "to_engine.py", self._folder / "engine"]) as session:
             yield session
-        time.sleep(0.2)  # the machine sees that this one hung up, before the next
 
     def bind(self, addresses: Sequence[str], driver: str = "vfio-pci") -> None:
-        self.run(f"modprobe {driver}; dpdk-devbind.py --bind={driver} {shlex.join(addresses)}")
+        """What dpdk-devbind.py does, which takes half a minute on an emulated CPU."""
+        steps = [f"modprobe {driver}"]
+        for address in addresses:
+            folder = f"/sys/bus/pci/devices/{address}"
+            steps.append(f"[ ! -e {folder}/driver ] || echo {address} >{folder}/driver/unbind")
+            steps.append(f"echo {driver} >{folder}/driver_override")
+            steps.append(f"echo {address} >/sys/bus/pci/drivers_probe")
+        self.run(" && ".join(steps))
 
     def driver_of(self, address: str) -> str:
         """As bound now; empty if there is none."""
