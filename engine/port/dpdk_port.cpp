@@ -280,6 +280,10 @@ void DpdkPort::start() {
         receive_ring_source_ = "device";
     } else if (rte_eth_rx_queue_info_get(id_, 0, &queue_info) == 0 && queue_info.nb_desc != 0) {
         receive_ring_frames_ = queue_info.nb_desc;
+        // It would spread such a frame over several buffers, which no receiver here puts together again.
+        if (queue_info.scattered_rx != 0 && queue_info.rx_buf_size != 0 && queue_info.rx_buf_size < options_.largest_receive_octets) {
+            refuse_frames(options_, options_.largest_receive_octets, queue_info.rx_buf_size - frame::ethernet_octets, "Use smaller frames, or another port.");
+        }
     } else if (driver_ == "net_af_xdp") {
         receive_ring_frames_ = receive_descriptors;  // it makes the ring as it is told
     } else {
@@ -370,7 +374,8 @@ void DpdkPort::wait_for_link() {
             start_device();
         }
     }
-    link_was_up_ = true;  // that it came up is no change in the first trial
+    link_was_up_ = true;                                                     // that it came up is no change in the first trial
+    if (std::string_view{flow_control_} == "on") switch_flow_control_off();  // some drivers agree on it with the other end only when the link comes up
 }
 
 plan::MacAddress DpdkPort::mac() const {

@@ -162,6 +162,13 @@ TEST_CASE("a port says how many frames its ring holds, and how large a frame may
     CHECK(port::receive_room("net_af_packet", "net_af_packet0,iface=eth0,framesz=12288", 9212) == 12288U);
 }
 
+TEST_CASE("a NIC's buffers hold a whole frame in the units of its driver: it would be spread over several, and lost") {
+    CHECK(port::receive_room("net_ixgbe", "0000:01:00.0", 9014) == 9216U);
+    CHECK(port::receive_room("net_ixgbe", "0000:01:00.0", 1020) == 2048U);
+    CHECK(port::receive_room("net_e1000_em", "0000:01:00.0", 9014) == 16384U);
+    CHECK(port::receive_room("net_e1000_em", "0000:01:00.0", 4000) == 4096U);
+}
+
 namespace {
 
 /// A PCI network device as /sys shows it.

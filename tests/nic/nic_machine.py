@@ -49,7 +49,10 @@ class Model:
     kernel_driver: str
     dpdk_driver: str
     options: str = ""
+    is_on_taps: bool = False
+    """Its queues are those of taps; the others' cables are sockets."""
     queues: int = 1
+    """For receiving, that are tried."""
     jumbo: int = 9018
     """A frame size with FCS that it takes."""
     too_large: int = 0
@@ -68,12 +71,12 @@ class Model:
 
 MODELS = (
     Model(name="e1000e", slot=0x10, kernel_driver="e1000e", dpdk_driver="net_e1000_em"),
-    Model(name="vmxnet3", slot=0x12, kernel_driver="vmxnet3", dpdk_driver="net_vmxnet3"),
+    Model(name="vmxnet3", slot=0x12, kernel_driver="vmxnet3", dpdk_driver="net_vmxnet3", queues=2, most_queues=16, too_large=9100),
     Model(
         name="virtio-net-pci", slot=0x14, kernel_driver="virtio-pci", dpdk_driver="net_virtio",
-        options=",disable-legacy=on,iommu_platform=on,mq=on,vectors=6,rss=on,hash=on", queues=2,
+        options=",disable-legacy=on,iommu_platform=on,mq=on,vectors=6,rss=on,hash=on", is_on_taps=True, queues=2, most_queues=2,
     ),
-    Model(name="igb", slot=0x16, kernel_driver="igb", dpdk_driver="net_e1000_igb", queues=2),
+    Model(name="igb", slot=0x16, kernel_driver="igb", dpdk_driver="net_e1000_igb", queues=2, most_queues=16),
 )  # fmt: skip
 
 
@@ -153,7 +156,7 @@ class NicMachine:
         arguments = []
         for number, side in enumerate(("left", "right")):
             backend = f"{model.name}-{side}-cable"
-            if model.queues > 1:
+            if model.is_on_taps:
                 tap = f"tap{model.slot:x}{side[0]}"
                 if number == 0:
                     set_up.append(
