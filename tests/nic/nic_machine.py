@@ -24,13 +24,15 @@ from evenhand.lab.vm_process import QEMU, VirtualMachine
 from evenhand.trial import EngineSession, find_engine
 
 HERE = Path(__file__).parent
-PACKAGES_OF_PYTHON = (
-    "MLRsearch", "annotated_doc", "annotated_types", "click", "markdown_it", "mdurl", "numpy", "numpy.libs", "pydantic", "pydantic_core",
-    "pygments", "pyroute2", "rich", "shellingham", "tomlkit", "typer", "typing_inspection", "typing_extensions.py",
+NOT_NEEDED = frozenset(
+    {
+        "PIL", "contourpy", "duckdb", "fontTools", "hypothesis", "kiwisolver", "matplotlib", "mpl_toolkits", "mypy", "mypyc", "pandas",
+        "pillow.libs", "pip", "pkg_resources", "pyarrow", "pyarrow.libs", "ruff", "scapy", "setuptools", "tzdata",
+    }
 )  # fmt: skip
-"""Of .venv: what `evenhand check` and `evenhand trial` import."""
-BOOT_TIMEOUT_S = 180
-AGENT_TIMEOUT_S = 120
+"""Of .venv: what draws pictures or checks code, and is large."""
+BOOT_TIMEOUT_S = 300
+AGENT_TIMEOUT_S = 240
 MAC = "52:54:00:00:{:02x}:{:02x}"
 BOOT = """mkdir -p /mnt/data
 mount -o ro /dev/vdb /mnt/data
@@ -111,7 +113,7 @@ def make_data_disk(path: Path) -> None:
     sites = Path(sys.prefix) / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
     command = ["cp", "-rL", str(find_engine()), str(HERE / "guest_agent.py"), str(tree)]
     subprocess.run(command, check=True)
-    parts = [str(sites / name) for name in PACKAGES_OF_PYTHON if (sites / name).exists()]
+    parts = [str(part) for part in sites.iterdir() if part.name not in NOT_NEEDED and part.suffix not in (".dist-info", ".pth")]
     subprocess.run(["cp", "-r", str(Path(evenhand.__file__).parent), *parts, str(tree / "python")], check=True)
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", str(tree), str(path), "400M"], check=True)
 
