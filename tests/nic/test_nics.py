@@ -129,10 +129,9 @@ def test_a_nic_that_is_not_there_is_refused(machine: NicMachine) -> None:
 
 def test_the_very_commands_of_check_bind_a_nic_and_take_it_back(machine: NicMachine) -> None:
     """Of all NICs it says what is bound, and which driver of DPDK they need; one with an address is left alone."""
-    machine.run(
-        f"modprobe vfio-pci; modprobe {E1000E.kernel_driver}; sleep 1; ip address add 192.0.2.7/24 dev $(ls /sys/bus/pci/devices/0000:00:11.0/net)"
-    )
     left, right = E1000E.addresses
+    machine.run(f"modprobe vfio-pci; modprobe {E1000E.kernel_driver}; sleep 1")
+    machine.run(f"ip address add 192.0.2.7/24 dev $(ls /sys/bus/pci/devices/{right}/net)")
     found = check(machine)
     nics = {nic["address"]: nic for nic in found["PCI ports"]["facts"]["nics"]}
     assert set(nics) == {address for model in offered_models() for address in model.addresses}
