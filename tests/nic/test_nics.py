@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import HostError, RequestError
+from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import EngineSession
 from tests.nic.nic_machine import MODELS, Model, NicMachine, offered_models
@@ -74,7 +74,7 @@ def open_nics(
     )  # fmt: skip
 
 
-def refusal(machine: NicMachine, addresses: Sequence[str], **arguments: Any) -> HostError | RequestError:
+def refusal(machine: NicMachine, addresses: Sequence[str], **arguments: Any) -> EvenhandError:
     """What an engine of its own says to opening these."""
     with machine.engine() as session, pytest.raises((HostError, RequestError)) as error:
         open_nics(session, addresses, **arguments)
