@@ -49,8 +49,8 @@ def _front_page(root: Any, verbs: dict[str, Any]) -> str:
     text = _title("evenhand", root.help)
     text += _heading("SYNOPSIS") + "\\fBevenhand\\fR [\\fIoptions\\fR] \\fIverb\\fR ...\n"
     text += _heading("DESCRIPTION") + _roff(
-        "Each verb has its own page: man evenhand-throughput. Results go to stdout, progress and notes to stderr. An error is three lines on "
-        "stderr: what is wrong, where, what to do next."
+        "Each verb has its own page: man evenhand-throughput. Results go to stdout, progress and notes to stderr. An error is three lines "
+        "on stderr: what is wrong, where, what to do next."
     )
     text += _heading("VERBS") + "".join(_entry(_bold(name), _first_sentence(command.help)) for name, command in verbs.items())
     text += _heading("OPTIONS") + _options(root)
