@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUPS = ("build", "run", "test", "lint", "docs", "bench", "prove")
+GROUPS = ("build", "run", "test", "lint", "docs", "bench", "package", "prove")
 NOBODY = 65534
 
 # bash and sed are on every Debian. It offers hello, which nobody has, and none of the others.
@@ -132,6 +132,7 @@ def _groups_that_make_installs(*verbs: str) -> set[str]:
         ("lint", {"build", "run", "lint", "docs"}),
         ("format", {"build", "run", "lint"}),
         ("bench", {"build", "run", "bench"}),
+        ("package", {"build", "run", "package"}),
         ("deps", set(GROUPS)),
     ],
 )

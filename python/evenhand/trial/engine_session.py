@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.programs import how_to_get_programs
 from evenhand.trial.result import CONTRACT
 
 Document = dict[str, Any]
@@ -69,7 +70,7 @@ class EngineSession:
             raise HostError(
                 f"the engine does not start: {error.strerror}",
                 where=self.command[0],
-                next_step="Run `make build`, or name it with --engine.",
+                next_step=f"{how_to_get_programs()}, or name it with --engine.",
             ) from error
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -156,7 +157,7 @@ class EngineSession:
             raise HostError(
                 f"this engine speaks contract {about.get('contract')!r}, Evenhand speaks {CONTRACT}",
                 where=self.command[-1],
-                next_step="Use the engine that was built from the same version: `make build`.",
+                next_step=f"Use the engine of the same version. {how_to_get_programs()}.",
             )
         return {key: value for key, value in about.items() if key not in ("id", "response")}
 
