@@ -24,7 +24,7 @@ class LabKind(StrEnum):
     LINUX = "linux"
 
 
-KindArgument = Annotated[LabKind, typer.Argument(metavar="linux", help="The lab.")]
+KindArgument = Annotated[LabKind, typer.Argument(metavar="NAME", help="The lab: linux.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Also if a tester uses the lab that is there; that spoils its trial.")]
 
 
