@@ -15,6 +15,8 @@ import jsonschema
 import pytest
 
 from evenhand.cli.common import DirectionName, read_directions
+from evenhand.cli.usage import as_typed
+from evenhand.errors import HostError
 from evenhand.lab import linux
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile, choose_frame_size, default_plan_of
@@ -144,6 +146,12 @@ def test_what_stands_between_colons_is_no_emoji(evenhand: Run, tmp_path: Path) -
     """Rich reads `:x:` as a cross and `:b:` as a button, which an IPv6 address and a line of a file may have."""
     (tmp_path / "passwd").write_text("root:x:0:b:root")
     assert "'root:x:0:b:root' is no number" in evenhand("predict", "gateway-v4", "--table", tmp_path / "passwd").err
+
+
+def test_a_place_in_a_request_to_the_engine_is_the_option_that_was_typed() -> None:
+    for where, typed in (("limits.overdue_after_us", "--overdue-after"), ("rate_fps", "--rate"), ("duration_s", "--duration=1e9s")):
+        assert as_typed(HostError("no", where=where), ["trial", "lab.toml", typed, "1"]).where == typed.partition("=")[0]
+    assert as_typed(HostError("no", where="rate_fps"), ["demo"]).where == "rate_fps"
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,9 @@ def usage_error(error: Any) -> RequestError:
 
 
 def as_typed(error: EvenhandError, arguments: Sequence[str]) -> EvenhandError:
-    """The same error where the user can find it: what the library calls `final duration` was typed as `--final-duration`."""
-    option = f"--{re.sub('[ _]', '-', error.where)}"
+    """The same error where the user can find it: `final duration` or `limits.overdue_after_us` was typed as an option."""
+    words = re.sub(r"^limits\.|_(us|s|fps|ppm)$", "", error.where)
+    option = f"--{re.sub('[ _]', '-', words)}"
     if any(argument == option or argument.startswith(f"{option}=") for argument in arguments):
         error.where = option
     return error
