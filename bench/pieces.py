@@ -26,8 +26,13 @@ NOBODY = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 
 def started(command: list[str], **options: Any) -> subprocess.Popen[str]:
-    """`command`, as urgent as the engine's workers make themselves, if we may: on a busy host the less urgent one would seem slower."""
-    process = subprocess.Popen(["nice", "-n", "-20", *command], text=True, start_new_session=True, **options)
+    """`command`, as urgent as the engine's workers make themselves, if we may: on a busy host the less urgent one would seem slower.
+
+    It ends with the thread that started it, also if that is killed.
+    """
+    process = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "-20", *command], text=True, start_new_session=True, **options
+    )
     with suppress(OSError):
         # With autogroups a nice value counts within its session only, so the session needs one too.
         Path(f"/proc/{process.pid}/autogroup").write_text("-20")

@@ -6,6 +6,8 @@ is 1 if one of these is off, for IPv4 or IPv6:
 
 * a trial well below what both can: PASS, and l3fwd lost nothing;
 * the same with a router that knows one of the two networks only: FAIL, with every frame to the other network lost and none to this one;
+* an IMIX of both versions over veth, in a namespace of its own: what came back of each size and version, as the tester counts it, is what
+  tcpdump has in its file, read by scapy (R6985-01, R5180-14); needs root;
 * a search, which may rightly end with "tester_limit" (two cores, shared with other machines), but never with a load that a trial refuted.
 
     third_party.py [--rate FPS]     per direction; default 1,000,000
@@ -15,18 +17,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 from pieces import record, started
+from scapy.layers.inet import IP, UDP
+from scapy.utils import PcapReader
 
 EXAMPLES = Path("/usr/share/dpdk/examples")
 EVENHAND = [sys.executable, "-m", "evenhand"]
@@ -34,6 +40,11 @@ DUT_MACS = ("02:00:00:00:d0:01", "02:00:00:00:d0:02")
 TESTER_MACS = ("02:00:00:00:a0:01", "02:00:00:00:a0:02")
 NETWORKS = {"gateway-v4": ("198.18.0.0/16", "198.19.0.0/16"), "gateway-v6": ("2001:2::/49", "2001:2:0:8000::/49")}
 MEMIF = "net_memif{0},role={1},id={0},socket={2},socket-abstract=no,rsize=11"
+MAGIC = b"\xe5\xe4\x01"
+"""Of the tag in each test frame; docs/reference/frame.md."""
+AF_PACKET = "net_af_packet0,iface={}"
+VETH = ("l3fwd-right", "tester-right")
+MIXED = ("--plan", "gateway-v4+gateway-v6", "--mix", "90/10", "--frame-size", "imix:AAAFG:A=84:F=1280:G=1518", "--rate", "5000")
 ATTEMPTS = 10
 """A host that takes CPUs away makes a trial INVALID."""
 
@@ -54,21 +65,26 @@ def build(folder: Path) -> Path:
 
 
 @contextmanager
-def l3fwd(program: Path, folder: Path, plan: str, *, known_sides: tuple[int, ...] = (0, 1)) -> Iterator[Path]:
-    """The router with routes to the networks behind `known_sides`; gives a testbed file for it."""
+def l3fwd(program: Path, folder: Path, *, known_sides: tuple[int, ...] = (0, 1), veth: Sequence[str] = ()) -> Iterator[Path]:
+    """The router with routes to the networks behind `known_sides`; gives a testbed file for it.
+
+    Args:
+        veth: The command that enters the namespace in which its right port is `VETH[0]` instead of a memif.
+    """
     rules = {version: folder / f"ipv{version}.cfg" for version in (4, 6)}
     for version, file in rules.items():
         networks = [ip_network(network) for network in NETWORKS[f"gateway-v{version}"]]
         lines = [f"R{network.exploded} {side}" for side, network in enumerate(networks) if side in known_sides]
         file.write_text("".join(f"{line}\n" for line in lines))
-    sockets = [folder / "left.sock", folder / "right.sock"]
+    sockets = [folder / "left.sock", folder / "right.sock"][: 1 if veth else 2]
     for socket in sockets:
         socket.unlink(missing_ok=True)
+    ports = [f"{MEMIF.format(side, 'server', socket)},mac={DUT_MACS[side]}" for side, socket in enumerate(sockets)]
     process = started(
         [
-            str(program), "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=l3fwd-{folder.name}", "--no-pci",
+            *veth, str(program), "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=l3fwd-{folder.name}", "--no-pci",
             "--no-telemetry", "--lcores", "0@0",
-            *(f"--vdev={MEMIF.format(side, 'server', sockets[side])},mac={DUT_MACS[side]}" for side in (0, 1)),
+            *(f"--vdev={port}" for port in [*ports, *([AF_PACKET.format(VETH[0])] if veth else [])]),
             "--", "-p", "0x3", "-P", "--config=(0,0,0),(1,0,0)", "--lookup=lpm", f"--rule_ipv4={rules[4]}", f"--rule_ipv6={rules[6]}",
             *(f"--eth-dest={side},{TESTER_MACS[side]}" for side in (0, 1)), "--parse-ptype",
         ],
@@ -83,7 +99,9 @@ def l3fwd(program: Path, folder: Path, plan: str, *, known_sides: tuple[int, ...
         testbed = folder / "l3fwd.toml"
         text = "isolated_test_environment = true\n"
         for side, name in enumerate(("left", "right")):
-            device = f"{MEMIF.format(side, 'client', sockets[side])},mac={TESTER_MACS[side]}"
+            device = AF_PACKET.format(VETH[1])
+            if side < len(sockets):
+                device = f"{MEMIF.format(side, 'client', sockets[side])},mac={TESTER_MACS[side]}"
             text += f"[{name}]\ndevice = '{device}'\ndut_mac = '{DUT_MACS[side]}'\n"
         testbed.write_text(f"{text}[tester]\ncpus = [1]\n")
         yield testbed
@@ -92,9 +110,9 @@ def l3fwd(program: Path, folder: Path, plan: str, *, known_sides: tuple[int, ...
         process.wait(10)
 
 
-def evenhand(*arguments: str | Path) -> dict[str, Any]:
+def evenhand(*arguments: str | Path, inside: Sequence[str] = ()) -> dict[str, Any]:
     """The JSON document of a command."""
-    done = subprocess.run([*EVENHAND, *map(str, arguments), "--json"], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([*inside, *EVENHAND, *map(str, arguments), "--json"], stdout=subprocess.PIPE, text=True, check=True)
     document: dict[str, Any] = json.loads(done.stdout)
     return document
 
@@ -109,12 +127,74 @@ def valid_trial(testbed: Path, plan: str, rate_fps: float) -> tuple[dict[str, An
         spoiled.append([reason["code"] for reason in document["reasons"]])
 
 
+@contextmanager
+def namespace() -> Iterator[list[str]]:
+    """The command that enters a network namespace with a veth pair between router and tester, which have the MACs of their right ports."""
+    name = f"evenhand-l3fwd-{os.getpid()}"
+    inside = ["ip", "netns", "exec", name]
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        ends = zip(VETH, (DUT_MACS[1], TESTER_MACS[1]), strict=True)
+        (near, near_mac), (far, far_mac) = ends
+        for command in (
+            f"ip link add {near} address {near_mac} type veth peer name {far} address {far_mac}",
+            "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1",
+            *(f"sysctl -qw net.ipv6.conf.{end}.disable_ipv6=1" for end in VETH),
+            *(f"ethtool -K {end} tx off rx off gso off gro off tso off" for end in VETH),
+            *(f"ip link set {end} up" for end in VETH),
+        ):
+            subprocess.run([*inside, *command.split()], check=True, stdout=subprocess.DEVNULL)
+        yield inside
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+@contextmanager
+def captured(inside: Sequence[str], capture: Path) -> Iterator[None]:
+    """All that comes to the tester's right port."""
+    tcpdump = started(
+        [*inside, "tcpdump", "-i", VETH[1], "-Q", "in", "-B", "65536", "-w", str(capture), "-U", "udp"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        while not capture.exists():
+            time.sleep(0.1)
+        yield
+        time.sleep(1)
+    finally:
+        tcpdump.terminate()
+        tcpdump.wait(10)
+
+
+def mixed_case(program: Path, folder: Path) -> tuple[bool, dict[str, Any]]:
+    """One trial of both versions and three sizes, counted by the tester and by scapy."""
+    spoiled: list[list[str]] = []
+    with namespace() as inside, l3fwd(program, folder, veth=inside) as testbed:
+        for attempt in range(ATTEMPTS):
+            capture = folder / f"mixed-{attempt}.pcap"
+            with captured(inside, capture):
+                document = evenhand("trial", testbed, *MIXED, "--duration", "4s", "--waits", "short", "--no-run", inside=inside)["trial"]
+            if document["verdict"] != "INVALID":
+                break
+            spoiled.append([reason["code"] for reason in document["reasons"]])
+    forward = document["directions"]["forward"]
+    counted = {(c["ip_version"], c["frame_size"]): c["received_frames"] for c in forward["classes"]}
+    found = Counter(
+        (4 if IP in frame else 6, len(frame) + 4)
+        for frame in PcapReader(str(capture))
+        if UDP in frame and MAGIC in bytes(frame[UDP].payload)
+    )
+    is_right = document["verdict"] == "PASS" and counted == dict(found) and sum(found.values()) == forward["offered_frames"]
+    shown = {f"IPv{version}, {size} octets": frames for (version, size), frames in sorted(found.items())}
+    return is_right, {"in_the_capture": shown, "counts": counts(document), "spoiled": spoiled}
+
+
 def counts(document: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {name: (direction["offered_frames"], direction["lost_frames"]) for name, direction in document["directions"].items()}
 
 
 def cases(program: Path, folder: Path, plan: str, rate_fps: float) -> Iterator[tuple[str, bool, dict[str, Any]]]:
-    with l3fwd(program, folder, plan) as testbed:
+    with l3fwd(program, folder) as testbed:
         document, spoiled = valid_trial(testbed, plan, rate_fps)
         yield f"trial at {rate_fps:,.0f} fps", document["verdict"] == "PASS", {"counts": counts(document), "spoiled": spoiled}
         search = evenhand(
@@ -130,7 +210,7 @@ def cases(program: Path, folder: Path, plan: str, rate_fps: float) -> Iterator[t
             is_right,
             {"outcome": search["outcome"], "throughput_fps": found, "trials": len(trials), "lowest_failed_fps": min(failed, default=None)},
         )
-    with l3fwd(program, folder, plan, known_sides=(1,)) as testbed:
+    with l3fwd(program, folder, known_sides=(1,)) as testbed:
         document, spoiled = valid_trial(testbed, plan, rate_fps / 4)
         (_, forward_lost), (reverse, reverse_lost) = counts(document).values()
         is_right = document["verdict"] == "FAIL" and forward_lost == 0 and reverse_lost == reverse
@@ -142,12 +222,20 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=1e6)
     rate_fps = parser.parse_args().rate
     rows: list[dict[str, Any]] = []
+
+    def tell(plan: str, case: str, is_right: bool, facts: dict[str, Any]) -> None:
+        print(f"{'right' if is_right else 'WRONG'}  {plan} {case}: {facts}", flush=True)
+        rows.append({"plan": plan, "case": case, "is_right": is_right, **facts})
+
     with tempfile.TemporaryDirectory(prefix="evenhand-l3fwd-") as name:
         program = build(Path(name))
         for plan in NETWORKS:
             for case, is_right, facts in cases(program, Path(name), plan, rate_fps):
-                print(f"{'right' if is_right else 'WRONG'}  {plan} {case}: {facts}", flush=True)
-                rows.append({"plan": plan, "case": case, "is_right": is_right, **facts})
+                tell(plan, case, is_right, facts)
+        if os.geteuid() == 0:
+            tell(MIXED[1], "IMIX of both versions", *mixed_case(program, Path(name)))
+        else:
+            print("left out  IMIX of both versions: needs root")
     record("third_party", {"router": "l3fwd of dpdk-doc", "cases": rows})
     print(f"third_party: {'all right' if all(row['is_right'] for row in rows) else 'WRONG'}")
     return 0 if all(row["is_right"] for row in rows) else 1

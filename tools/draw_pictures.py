@@ -19,7 +19,7 @@ ROW = re.compile(r"^(addresses[\w ]*?) {2,}.*? ([\d.]+) % +([\d.]+ \w?fps) +([\d
 
 
 def demo_picture() -> bytes:
-    from evenhand.report.bias import SAME_WITHIN
+    from evenhand.analysis.ratios import SAME_WITHIN
     from evenhand.report.figures import draw_svg_file
     from evenhand.report.figures_bias import Bar, bars_picture
     from evenhand.units import parse_rate

@@ -123,6 +123,13 @@ std::size_t write_neighbor_solicitation(std::span<std::byte> f, const Party& sen
     return solicitation_octets;
 }
 
+std::size_t write_announcement(std::span<std::byte> f, const Party& owner) {
+    if (owner.ip.version == IpVersion::v4) return write_arp_request(f, owner, owner.ip);
+    // An advertisement that nobody asked for is what answers a duplicate address detection.
+    const Question detection{.asker = {.ip = {.version = IpVersion::v6}}, .target = owner.ip};
+    return write_answer(f, 0, detection, owner.mac, false);
+}
+
 std::optional<Question> read_question(std::span<const std::byte> f) noexcept {
     if (is_arp(f)) {
         if (load<std::uint16_t>(f.data() + arp_operation) != big(arp_request)) return std::nullopt;

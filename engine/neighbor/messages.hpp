@@ -26,6 +26,10 @@ std::size_t write_arp_request(std::span<std::byte> frame, const Party& sender, c
 /// Neighbour solicitation to the target's solicited-node group. Both IPv6. Needs solicitation_octets of room.
 std::size_t write_neighbor_solicitation(std::span<std::byte> frame, const Party& sender, const plan::IpAddress& target);
 
+/// Tells everybody on the link whose MAC `owner` has (RFC 5227, 3; RFC 4861, 7.2.6): a neighbour that knows another one of it takes this one, a
+/// neighbour that does not know it makes no entry. Needs solicitation_octets of room.
+std::size_t write_announcement(std::span<std::byte> frame, const Party& owner);
+
 /// The question of an ARP request or a neighbour solicitation.
 struct Question {
     Party asker;  // in a duplicate address detection the asker's address is all zero

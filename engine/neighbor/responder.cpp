@@ -43,6 +43,10 @@ std::size_t Responder::write_question(std::span<std::byte> frame) const {
     return dut_.version == plan::IpVersion::v4 ? write_arp_request(frame, self, dut_) : write_neighbor_solicitation(frame, self, dut_);
 }
 
+std::size_t Responder::write_announcement(std::span<std::byte> frame, std::uint32_t host) const {
+    return neighbor::write_announcement(frame, {.mac = mac_of_host(host), .ip = hosts_->address(host)});
+}
+
 std::optional<plan::MacAddress> Responder::dut_mac() const noexcept {
     const std::uint64_t value = dut_mac_.load(std::memory_order_relaxed);
     if ((value & known_bit) == 0) return std::nullopt;

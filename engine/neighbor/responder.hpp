@@ -37,6 +37,12 @@ class Responder {
     /// Needs solicitation_octets of room.
     [[nodiscard]] std::size_t write_question(std::span<std::byte> frame) const;
 
+    /// Hosts are on the link, and this side answers for them.
+    [[nodiscard]] bool has_hosts() const noexcept { return hosts_.has_value(); }
+    /// Tells the DUT the MAC of a host on the link, of which it may know another one from an earlier session. Only if has_hosts().
+    /// Needs solicitation_octets of room.
+    [[nodiscard]] std::size_t write_announcement(std::span<std::byte> frame, std::uint32_t host) const;
+
     [[nodiscard]] std::optional<plan::MacAddress> dut_mac() const noexcept;
     void set_dut_mac(const plan::MacAddress& mac) noexcept;
     /// What the DUT tells of itself later does not change it: the user said so.

@@ -2,6 +2,7 @@
 // Learning on the opened ports: round after round by the workers' own loops until every host has been reached.
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <thread>
 
@@ -130,6 +131,28 @@ class Round {
     double give_up_s_;
 };
 
+/// Before another round: the MACs of the hosts that did not come. A DUT that remembers those of an earlier session sends their frames to nobody;
+/// what does not answer to its probes it forgets after minutes. False if the observer ended it.
+bool announce_missing(Tester& tester, std::size_t plan, const std::vector<HostsToReach>& directions, const LearningProgress& progress, LearningObserver& observer) {
+    using namespace std::chrono_literals;
+    std::deque<Announcements> announced;  // an Announcements does not move
+    for (const auto& hosts : directions) {
+        const auto& responder = tester.responder(plan::receiving_side(hosts.direction()), plan);
+        if (!hosts.wants_announcements() || !responder.has_hosts()) continue;
+        auto& work = announced.emplace_back();
+        work.responder = &responder;
+        work.hosts = hosts.pending();
+        if (!std::ranges::any_of(tester.workers(), [&](auto& worker) { return worker->announce(work); })) work.is_over = true;
+    }
+    bool goes_on = true;
+    // To the end, even if nobody wants it any more: the workers read the list.
+    while (!std::ranges::all_of(announced, [](const auto& work) { return work.is_over.load(std::memory_order_acquire); })) {
+        goes_on = observer.goes_on(progress) && goes_on;
+        std::this_thread::sleep_for(10ms);
+    }
+    return goes_on;
+}
+
 /// Tells the hosts of earlier plans too.
 class AddingObserver : public LearningObserver {
    public:
@@ -188,7 +211,9 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
         for (const auto direction : request.directions) directions.emplace_back(plan(p), direction, receive_queues(plan::receiving_side(direction)) > 1);
         // What was reached before counts on: to the client the hosts of both IP versions are one number.
         AddingObserver adding{observer, result};
-        const auto run_round = [&](const LearningProgress& progress) { return Round{*this, request, p, directions}.run(*this, request, progress, adding); };
+        const auto run_round = [&](const LearningProgress& progress) {
+            return announce_missing(*this, p, directions, progress, adding) && Round{*this, request, p, directions}.run(*this, request, progress, adding);
+        };
         result = add(std::move(result), learn_in_rounds(directions, request.rounds, run_round));
     }
     for (const auto direction : request.directions) {

@@ -28,6 +28,9 @@ class HostsToReach {
     [[nodiscard]] frame::LearningSource make_source(const plan::AddressPlan& plan, std::uint8_t stream, frame::StreamShare share, const plan::MacAddress& source_mac,
                                                     const plan::MacAddress& destination_mac) const;
 
+    /// They may be known to the DUT by MACs that an earlier session gave them. Whoever is asked for once more is told first.
+    [[nodiscard]] bool wants_announcements() const noexcept { return rounds_ > 1 && !pending_.empty(); }
+
     [[nodiscard]] plan::Direction direction() const noexcept { return direction_; }
     [[nodiscard]] std::span<const std::uint32_t> pending() const noexcept { return pending_; }
     /// Of each frame, without FCS.

@@ -42,6 +42,15 @@ void Worker::send_questions() noexcept {
     for (auto& outlet : outlets_) outlet->question_wanted.store(true, std::memory_order_release);
 }
 
+bool Worker::announce(Announcements& hosts) noexcept {
+    for (auto& outlet : outlets_) {
+        if (outlet->responder != hosts.responder) continue;
+        outlet->announcements.store(&hosts, std::memory_order_release);
+        return true;
+    }
+    return false;
+}
+
 void Worker::live() {
     // Short against the rings (2048 frames come in 137 us at 14.88 Mfps, but nobody sends test frames now), long enough to leave the CPU to
     // others. A DUT that asks for thousands of hosts at once is answered without a pause.
@@ -70,8 +79,25 @@ bool Worker::idle_turn() {
                 return outlet->tags.octets() + octets;
             });
         }
+        announce_next(*outlet);
     }
     return frames != 0;
+}
+
+void Worker::announce_next(Outlet& outlet) {
+    Announcements* const hosts = outlet.announcements.load(std::memory_order_acquire);
+    if (hosts == nullptr) return;
+    if (hosts->next < hosts->hosts.size()) {
+        const std::uint32_t host = hosts->hosts[hosts->next++];
+        outlet.port->send_control([&](std::span<std::byte> frame) {
+            const std::size_t octets = outlet.responder->write_announcement(frame.subspan(outlet.tags.octets()), host);
+            outlet.tags.put(frame.data());
+            return outlet.tags.octets() + octets;
+        });
+        return;
+    }
+    outlet.announcements.store(nullptr, std::memory_order_relaxed);
+    hosts->is_over.store(true, std::memory_order_release);
 }
 
 void Worker::run_trial(WorkerTrial& trial) noexcept {

@@ -82,6 +82,14 @@ struct WorkerTrial {
     std::array<std::atomic<std::uint64_t>, 2> received_frames{};
 };
 
+/// Hosts whose MACs are to be told to the DUT between trials. Made by the session, which leaves it alone until `is_over`.
+struct Announcements {
+    const neighbor::Responder* responder = nullptr;
+    std::span<const std::uint32_t> hosts;
+    std::size_t next = 0;              // of `hosts`; the worker's
+    std::atomic<bool> is_over{false};  // written by the worker
+};
+
 class Worker {
    public:
     explicit Worker(unsigned cpu) : cpu_{cpu} {}
@@ -102,6 +110,9 @@ class Worker {
     /// Ask for the DUT's MAC on every port whose outlet is here.
     void send_questions() noexcept;
 
+    /// Have the MACs of hosts told on the port of their responder; false if its outlet is not here. They go one by one, some 10,000 a second.
+    [[nodiscard]] bool announce(Announcements& hosts) noexcept;
+
     /// Begin a trial; it is over when trial.is_over is set. The trial must outlive that.
     void begin(WorkerTrial& trial) noexcept { trial_.store(&trial, std::memory_order_release); }
 
@@ -115,12 +126,14 @@ class Worker {
         port::DpdkPort* port;
         neighbor::Responder* responder;
         frame::VlanTags tags;
-        std::atomic<bool> question_wanted{false};  // set by the session, cleared by the worker
+        std::atomic<bool> question_wanted{false};            // set by the session, cleared by the worker
+        std::atomic<Announcements*> announcements{nullptr};  // the same
     };
 
     void live();
-    /// Returns whether there was anything to do.
+    /// Returns whether there was anything to do that cannot wait.
     bool idle_turn();
+    static void announce_next(Outlet& outlet);
     void run_trial(WorkerTrial& trial) noexcept;
     template <class Senders>
     void shorten(Senders& senders, const WorkerTrial& trial) noexcept;

@@ -292,6 +292,22 @@ TEST_CASE("in direct forms the first host asks for the DUT (SEED-22)") {
                                    hex_of(ip("2001:2:0:8000::1")) + "0101" + own_hex)));
 }
 
+TEST_CASE("a host on the link announces its MAC to all, asked by nobody (R4814-06, RFC 5227, RFC 4861 7.2.6)") {
+    const plan::HostMacs macs{99, plan::Side::right};
+    Octets frame(neighbor::arp_octets, std::byte{0xAA});
+    CHECK_FALSE(right_v4().has_hosts());
+    const auto v4 = direct(tests::direct_v4(), macs);
+    REQUIRE(v4.has_hosts());
+    REQUIRE(v4.write_announcement(frame, 3) == 60);
+    CHECK(hex(frame) == arp_hex(everyone, mac_hex(macs.mac(3)), "0001", "198.19.0.5", everyone, "198.19.0.5"));
+    frame.assign(neighbor::solicitation_octets, std::byte{0xAA});
+    REQUIRE(direct(tests::direct_v6()).write_announcement(frame, 3) == 86);
+    CHECK(hex(frame) == hex(nd("333300000001", own_hex, ip("2001:2:0:8000::3:2"), ip("ff02::1"),
+                               "88000000"
+                               "20000000" +
+                                   hex_of(ip("2001:2:0:8000::3:2")) + "0201" + own_hex)));
+}
+
 TEST_CASE("the link-local address is answered for") {
     auto responder = right_v6();
     const auto reply = answer(responder, solicit({.target = "fe80::ff:fe00:11", .source = "fe80::ff:fe00:22", .destination = "ff02::1:ff00:11", .to = "3333ff000011"}));

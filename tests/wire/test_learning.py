@@ -21,6 +21,7 @@ from wire_session import NOBODY, Document, engine, memif_cable, one_worker, open
 from evenhand.errors import RequestError
 from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, make_plan
+from evenhand.reference import ReferenceDut, reference_router
 from evenhand.trial import EngineSession, LearningProgress, find_engine, learn
 
 pytestmark = pytest.mark.wire
@@ -207,6 +208,40 @@ def test_the_kernels_router_learns_every_host(name: str, host_macs: str) -> None
         macs = {n.mac for n in neighbors if n.side == side.name}
         assert len(macs) == (1 if host_macs == "port" else len(expected))
     assert document["verdict"] == "PASS", document["reasons"]
+
+
+@pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v6"])
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_a_router_that_remembers_other_macs_of_the_hosts_is_told_the_new_ones(name: str) -> None:
+    """SEED-22: the kernel's router takes an announcement for an entry that it has, and makes none of it."""
+    plan = direct(name, 20)
+    macs = [("02:00:00:00:a1:01", "02:00:00:00:a1:02"), ("02:00:00:00:a2:01", "02:00:00:00:a2:02")]
+    with linux_lab(plan, name="learntest") as lab:
+        for own_macs in macs:
+            with engine(lab.engine_command(find_engine())) as session:
+                open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, own_macs=own_macs)
+                session.request("resolve")
+                result = learn(session, rate_fps=2_000)
+                assert result.is_complete, result
+                known = {n.mac for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")}
+            assert known == set(own_macs)
+
+
+@pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v6"])
+def test_the_reference_router_is_reached_again_by_a_tester_with_other_macs(name: str) -> None:
+    """A memif port draws its MAC anew in each session."""
+    plan = direct(name, 20)
+    with reference_router(plan, ReferenceDut()) as router:
+        macs = set()
+        for _ in range(2):
+            with engine() as session:
+                opened = open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
+                session.request("resolve")
+                result = learn(session, rate_fps=2_000)
+                assert result.is_complete, result
+                macs.add(opened["left"]["mac"])
+    assert len(macs) == 2
 
 
 @pytest.mark.root

@@ -64,12 +64,16 @@ def open_ports(
     seed: int = 1,
     workers: list[Document] | None = None,
     dut_macs: tuple[str, str] | None = NOBODY,
+    own_macs: tuple[str, str] | None = None,
     **arguments: Any,
 ) -> Document:
     ports: dict[str, Document] = {"left": {"device": left}, "right": {"device": right}}
     if dut_macs:
         for side, mac in zip(("left", "right"), dut_macs, strict=True):
             ports[side]["dut_mac"] = mac
+    if own_macs:
+        for side, mac in zip(("left", "right"), own_macs, strict=True):
+            ports[side]["mac"] = mac
     workers = workers or one_worker()
     arguments.setdefault("session", 0)  # so that a trial's number on the wire is its own
     host = {"memory_mb": needed_memory_mb(workers, ports, frame_size or plan.smallest_frame_size)}

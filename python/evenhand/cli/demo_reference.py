@@ -17,7 +17,6 @@ from evenhand.programs import ROUTER, find_program
 from evenhand.progress import ProgressDisplay
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
-from evenhand.report.bias_page import write_bias_page
 from evenhand.search import ThroughputGoal, ThroughputResult
 from evenhand.series import RunStore, read_host_facts, read_versions, without_folders
 from evenhand.trial import Waits
@@ -133,6 +132,8 @@ def _measure(
 
 def _write_page(cases: list[BiasCase], page: Path | None, run: Path | None) -> None:
     if page is not None:
+        from evenhand.report.bias_page import write_bias_page  # its libraries take longer than most verbs
+
         # As in a run file: a page is made to be sent to others, whom the folders of this host do not concern.
         command = without_folders(command_line())
         write_bias_page(cases, page, host=read_host_facts(), versions=read_versions(), command=command, run=run)

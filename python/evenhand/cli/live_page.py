@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evenhand.errors import EvenhandError
-from evenhand.report.page import write_page
 from evenhand.series import read_record
 from evenhand.series.campaign import Point
 
@@ -36,7 +35,7 @@ class LivePage:
             return
         began_s = time.monotonic()
         try:
-            write_page(read_record(self.run), self.target)
+            self._write(self.target)
         except EvenhandError as error:
             self._has_failed = True
             self.say(f"The page is not written while the campaign goes on: {error.what} ({error.where}).")
@@ -46,4 +45,9 @@ class LivePage:
     def write(self) -> None:
         """Before the first point, and at the end. EvenhandError if it cannot be written; the campaign is stored all the same."""
         if self.target is not None:
-            write_page(read_record(self.run), self.target)
+            self._write(self.target)
+
+    def _write(self, target: Path) -> None:
+        from evenhand.report.page import write_page  # its libraries take longer than most verbs
+
+        write_page(read_record(self.run), target)

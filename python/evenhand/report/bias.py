@@ -10,6 +10,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.analysis.ratios import SAME_WITHIN
+from evenhand.analysis.words import show_percent
 from evenhand.fitted import FittedTable
 from evenhand.predict import Prediction
 from evenhand.procedure import Profile, WorstTesterFigures, throughput_document
@@ -19,8 +21,6 @@ from evenhand.search import Outcome, ThroughputResult
 from evenhand.trial import Verdict
 from evenhand.units import format_count, format_duration, format_rate, format_ratio
 
-SAME_WITHIN = 0.05
-"""Two results are about equal within 5 percent (SEED-70)."""
 AS_PREDICTED_WITHIN = 0.02
 BAR_CELLS = 20
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -91,7 +91,7 @@ def bias_picture(cases: Sequence[BiasCase]) -> Table:
         bar = Text("no number: " + str(case.result.outcome).replace("_", " "), style="yellow")
         if share is not None:
             style = "green" if share >= 1 - SAME_WITHIN else "red"
-            bar = Text.assemble((_bar(share), style), f" {format_percent(share)}")
+            bar = Text.assemble((_bar(share), style), f" {show_percent(share)}")
         table.add_row(
             f"{case.hash_fields}\n  {case.addresses}", bar,
             "-" if case.found_fps is None else format_rate(case.found_fps), format_rate(case.predicted_fps),
@@ -109,11 +109,11 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
     lines = []
     if share < 1 - SAME_WITHIN:
         lines.append(
-            f"Biased: one address pair shows {format_percent(share)} of what this router does. Its hash sees addresses only, so all frames"
+            f"Biased: one address pair shows {show_percent(share)} of what this router does. Its hash sees addresses only, so all frames"
             f" of a direction meet one element, {one.elements_at_work} of {elements} in both directions; pseudorandom ports do not help."
         )
     else:
-        lines.append(f"Not biased: one address pair shows {format_percent(share)} of what many addresses show.")
+        lines.append(f"Not biased: one address pair shows {show_percent(share)} of what many addresses show.")
     ratio = many.found_fps / ports.found_fps
     how = "about equal to" if abs(ratio - 1) <= SAME_WITHIN else "not equal to"
     lines.append(
@@ -131,7 +131,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     worst = max((abs(case.error) for case in cases if case.error is not None), default=None)
     if worst is not None:
         lines.append(
-            f"Each search is within {format_percent(worst)} of its prediction (the searches stop at"
+            f"Each search is within {show_percent(worst)} of its prediction (the searches stop at"
             f" {format_ratio(first.result.goal.precision)})."
         )
     assert model.rate_fps is not None
@@ -180,11 +180,6 @@ def bias_document(cases: Sequence[BiasCase]) -> dict[str, Any]:
         "verdict": bias_verdict(cases),
         "deviations": [d.to_document() for d in suite_deviations(bias_entries(cases))],
     }
-
-
-def format_percent(share: float) -> str:
-    """0.1249 -> 12.5 %."""
-    return f"{100 * share:.1f} %"
 
 
 def _bar(share: float) -> str:

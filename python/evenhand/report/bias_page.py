@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.analysis.ratios import SAME_WITHIN
+from evenhand.analysis.words import show_percent
 from evenhand.new_file import write_new
-from evenhand.report.bias import SAME_WITHIN, BiasCase, bias_entries, bias_lines, bias_verdict, format_percent
+from evenhand.report.bias import BiasCase, bias_entries, bias_lines, bias_verdict
 from evenhand.report.figures import Picture
 from evenhand.report.figures_bias import Bar, bars_picture
 from evenhand.report.page import render, show_picture
@@ -90,7 +92,7 @@ def _table(cases: Sequence[BiasCase]) -> Table:
         [
             case.hash_fields, case.addresses, "-" if case.found_fps is None else format_count(case.found_fps),
             format_count(round(case.predicted_fps)), "-" if case.error is None else f"{100 * case.error:+.2f} %",
-            "-" if case.found_fps is None else format_percent(case.found_fps / case.plateau_fps),
+            "-" if case.found_fps is None else show_percent(case.found_fps / case.plateau_fps),
             f"{case.elements_at_work} of {case.prediction.model.elements}",
             " / ".join(str(case.result.count(verdict)) for verdict in Verdict),
         ]

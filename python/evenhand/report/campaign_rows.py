@@ -115,6 +115,7 @@ def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[
 
 
 _CONDITIONS = (
+    Column("point", "text", _point(lambda p: p.point.key)),
     Column("suite", "text", _point(lambda p: p.point.suite)),
     Column("procedure", "text", _point(lambda p: p.point.procedure)),
     Column("plan", "text", _point(lambda p: p.point.plan)),
@@ -127,6 +128,10 @@ _CONDITIONS = (
     Column("hash_type", "text", _point(lambda p: p.point.hash_type)),
 )
 _VERDICTS = tuple(Column(f"trials_{verdict.lower()}", "integer", _count(verdict)) for verdict in Verdict)
+_FIGURE = (
+    Column("figure", "text", _point(lambda p: FIGURES[p.point.procedure].name)),
+    Column("unit", "text", _point(lambda p: FIGURES[p.point.procedure].unit)),
+)
 _OF_REPETITION = (
     Column("repetition", "integer", _repetition(lambda r: r.number)),
     # As text: it has 64 bits without a sign, and many readers make a float of it.
@@ -171,14 +176,12 @@ _OF_DIRECTIONS = tuple(
 
 COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
     "points": (
-        Column("point", "text", _point(lambda p: p.point.key)),
         *_CONDITIONS,
         Column("state", "text", _point(lambda p: str(p.state))),
         Column("reason", "text", _point(lambda p: p.reason or p.stopped_early)),
         Column("repetitions_asked", "integer", _point(lambda p: p.point.repetitions)),
         Column("repetitions_finished", "integer", _point(lambda p: sum(r.finished_at is not None for r in p.repetitions))),
-        Column("figure", "text", _point(lambda p: FIGURES[p.point.procedure].name)),
-        Column("unit", "text", _point(lambda p: FIGURES[p.point.procedure].unit)),
+        *_FIGURE,
         Column("values", "integer", _point(lambda p: len(p.values))),
         Column("median", "real", _statistic(lambda s: s.median)),
         Column("minimum", "real", _statistic(lambda s: s.minimum)),
@@ -186,20 +189,17 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         *_VERDICTS,
     ),
     "repetitions": (
-        Column("point", "text", _point(lambda p: p.point.key)),
         *_CONDITIONS,
         *_OF_REPETITION,
         Column("started_at", "text", _repetition(lambda r: r.started_at)),
         Column("finished_at", "text", _repetition(lambda r: r.finished_at)),
         Column("outcome", "text", _repetition(lambda r: r.outcome)),
         Column("reason", "text", _repetition(lambda r: r.reason)),
-        Column("figure", "text", _point(lambda p: FIGURES[p.point.procedure].name)),
-        Column("unit", "text", _point(lambda p: FIGURES[p.point.procedure].unit)),
+        *_FIGURE,
         Column("value", "real", _repetition(lambda r: r.value)),
         *_VERDICTS,
     ),
     "trials": (
-        Column("point", "text", _point(lambda p: p.point.key)),
         *_CONDITIONS,
         *_OF_REPETITION,
         Column("search", "text", _search(lambda s: s.name)),

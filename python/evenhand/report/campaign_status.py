@@ -8,26 +8,24 @@ from typing import Any
 
 from rich.text import Text
 
+from evenhand.analysis.words import show_value
 from evenhand.fitted import FittedTable
 from evenhand.report.plain import visible
 from evenhand.series import FIGURES, PointState, ProcedureName
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
-from evenhand.units import format_count, format_duration, format_ratio
+from evenhand.units import format_count, format_duration
 
 
 def format_figure(procedure: ProcedureName, value: float) -> str:
     """A procedure's number with its unit."""
-    match FIGURES[procedure].unit:
-        case "fps":
-            return f"{format_count(round(value))} fps"
-        case "ratio":
-            return format_ratio(value)
+    figure = FIGURES[procedure]
+    match figure.unit:
         case "us":
             return f"{value:,.4g} us"
-        case "frames":
-            return f"{format_count(round(value))} frames"
-        case _:
+        case "s":
             return format_duration(value) if value else "0 s"
+        case _:
+            return show_value(value, figure)
 
 
 def campaign_table(status: CampaignStatus) -> FittedTable:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from evenhand.analysis import Analysis
@@ -26,8 +27,10 @@ from evenhand.units import format_count, format_duration, format_line_rate, form
 
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
 """Columns that a table does without where all rows have the same there."""
+OF_DIRECTION = ("suite", "frame size", "direction", "#rate", "media")
 LATENCY = {"typical": "worst_case", "latency": ""}
 """Name of the typical latency in documents, by RFC 8219 and by RFC 2544; and that of the worst case, where there is one."""
+VARIATIONS = {"pdv": "PDV", "ipdv_min": "IPDV, minimum", "ipdv_median": "IPDV, median", "ipdv_max": "IPDV, maximum"}
 
 
 def throughput_table(record: CampaignRecord) -> Table | None:
@@ -47,46 +50,25 @@ def throughput_table(record: CampaignRecord) -> Table | None:
             NONE if limit is None or median is None else format_ratio(median / limit), str(len(one.values)),
         ])  # fmt: skip
     titles = [
-        "suite",
-        "frame size",
-        "protocol",
-        "addresses",
-        "#throughput",
-        "#range",
-        "#theoretical limit",
-        "#of the limit",
-        "#repetitions",
-    ]
+        "suite", "frame size", "protocol", "addresses", "#throughput", "#range", "#theoretical limit", "#of the limit", "#repetitions",
+    ]  # fmt: skip
     return make_table(titles, rows, caption="Medians per direction.", fold=FOLDED) if rows else None
 
 
 def latency_table(record: CampaignRecord) -> Table | None:
     """R8219-11: a row for each frame size and direction: rate, media, typical and worst case latency, percentiles of the runs."""
     rows = []
-    for one, result in _results(record, "latency"):
-        for direction, figures in (result.get("figures") or {}).items():
-            name = next((name for name in LATENCY if figures.get(name)), None)
-            if name is None:
-                continue
-            typical, worst = figures[name], figures.get(LATENCY[name])
-            rows.append([
-                one.point.suite, show_size(one.point), direction, _rate(result), media(one),
-                show_ns(typical["median_ns"] if name == "typical" else typical["average_ns"]),
-                NONE if not worst else show_ns(worst["median_ns"]), _percentiles(typical), str(typical["count"]),
-                format_count(figures.get("lost_frames") or 0),
-            ])  # fmt: skip
-    titles = [
-        "suite",
-        "frame size",
-        "direction",
-        "#rate",
-        "media",
-        "#typical latency",
-        "#worst case latency",
-        "#1st to 99th percentile",
-        "#runs",
-        "#lost",
-    ]
+    for beginning, figures in _directions(record, "latency"):
+        name = next((name for name in LATENCY if figures.get(name)), None)
+        if name is None:
+            continue
+        typical, worst = figures[name], figures.get(LATENCY[name])
+        rows.append([
+            *beginning, show_ns(typical["median_ns"] if name == "typical" else typical["average_ns"]),
+            NONE if not worst else show_ns(worst["median_ns"]), _percentiles(typical), str(typical["count"]),
+            format_count(figures.get("lost_frames") or 0),
+        ])  # fmt: skip
+    titles = [*OF_DIRECTION, "#typical latency", "#worst case latency", "#1st to 99th percentile", "#runs", "#lost"]
     caption = "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles: of the typical latency over the runs."
     return make_table(titles, rows, caption=caption, fold=FOLDED) if rows else None
 
@@ -94,36 +76,14 @@ def latency_table(record: CampaignRecord) -> Table | None:
 def variation_table(record: CampaignRecord) -> Table | None:
     """R8219-12, R8219-13."""
     rows = []
-    for procedure in ("pdv", "ipdv"):
-        for one, result in _results(record, procedure):
-            for direction, figures in (result.get("figures") or {}).items():
-                for name, title in (
-                    ("pdv", "PDV"),
-                    ("ipdv_min", "IPDV, minimum"),
-                    ("ipdv_median", "IPDV, median"),
-                    ("ipdv_max", "IPDV, maximum"),
-                ):
-                    if not figures.get(name):
-                        continue
-                    rows.append([
-                        one.point.suite, show_size(one.point), direction, _rate(result), media(one), title,
-                        _milliseconds(figures[name]["median_ns"]), _milliseconds(figures[name]["percentile_1_ns"]),
-                        _milliseconds(figures[name]["percentile_99_ns"]), str(figures[name]["count"]),
-                        format_count(figures.get("lost_frames") or 0),
-                    ])  # fmt: skip
-    titles = [
-        "suite",
-        "frame size",
-        "direction",
-        "#rate",
-        "media",
-        "figure",
-        "#median, ms",
-        "#1st percentile, ms",
-        "#99th percentile, ms",
-        "#runs",
-        "#lost",
-    ]
+    for beginning, figures in chain(_directions(record, "pdv"), _directions(record, "ipdv")):
+        for name, title in VARIATIONS.items():
+            if figures.get(name):
+                values = [_milliseconds(figures[name][f"{which}_ns"]) for which in ("median", "percentile_1", "percentile_99")]
+                rows.append([
+                    *beginning, title, *values, str(figures[name]["count"]), format_count(figures.get("lost_frames") or 0),
+                ])  # fmt: skip
+    titles = [*OF_DIRECTION, "figure", "#median, ms", "#1st percentile, ms", "#99th percentile, ms", "#runs", "#lost"]
     return make_table(titles, rows, caption="Over the runs (RFC 8219, 7.3).", fold=FOLDED) if rows else None
 
 
@@ -195,6 +155,13 @@ def _results(record: CampaignRecord, procedure: str) -> Iterator[tuple[PointReco
             for repetition in one.repetitions:
                 if repetition.finished_at is not None and repetition.result is not None:
                     yield one, repetition.result
+
+
+def _directions(record: CampaignRecord, procedure: str) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
+    """The columns of `OF_DIRECTION`, and the figures of that direction."""
+    for one, result in _results(record, procedure):
+        for direction, figures in (result.get("figures") or {}).items():
+            yield [one.point.suite, show_size(one.point), direction, _rate(result), media(one)], figures
 
 
 def _limit_fps(one: PointRecord) -> float | None:

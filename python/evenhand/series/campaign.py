@@ -29,6 +29,17 @@ class PointState(StrEnum):
     """It ended without a number; `PointRecord.reason` says why."""
 
 
+def state_of(
+    *, asked: int, finished: int, has_value: bool, has_begun: bool, reason: str | None, last_reason: str | None
+) -> tuple[PointState, str | None, str | None]:
+    """How far a point has come; why it has no number; why it has fewer repetitions than asked for."""
+    if reason is None and finished < asked:
+        return (PointState.BEGUN if has_begun else PointState.PENDING), None, None
+    if has_value:
+        return PointState.MEASURED, None, reason
+    return PointState.NO_NUMBER, reason or last_reason or "no repetition ended with a number", None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """One point of a campaign: one procedure under one set of conditions, which is repeated. Only what its suite says of it."""

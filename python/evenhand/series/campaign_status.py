@@ -11,11 +11,10 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.locks import holder_of
-from evenhand.series.campaign import Point, PointState
+from evenhand.series.campaign import Point, PointState, state_of
 from evenhand.series.campaign_lock import campaign_resource
 from evenhand.series.point_document import read_point
 from evenhand.series.reading import Row, RunTables, as_mapping, as_texts, open_to_read
-from evenhand.series.record import state_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +73,10 @@ def read_status(path: Path) -> CampaignStatus:
         if not campaigns:
             raise RequestError("this is the run of a single verb, not a campaign", where=str(path), next_step="Name a campaign's.")
         (run,) = tables.rows("run")
-        verdicts, trials = _count_trials(tables)
+        rows = tables.rows("repetitions")
+        verdicts, trials = _count_trials(tables, rows)
         repetitions: dict[int, list[Row]] = {}
-        for row in tables.rows("repetitions"):
+        for row in rows:
             repetitions.setdefault(row["point_id"], []).append(row)
         return CampaignStatus(
             path=path, name=campaigns[0]["name"], source=campaigns[0]["source"],
@@ -87,11 +87,11 @@ def read_status(path: Path) -> CampaignStatus:
         )  # fmt: skip
 
 
-def _count_trials(tables: RunTables) -> tuple[Counter[str], Counter[int]]:
+def _count_trials(tables: RunTables, repetitions: list[Row]) -> tuple[Counter[str], Counter[int]]:
     """By verdict, and by the id of the point."""
-    points = {row["id"]: row["point_id"] for row in tables.rows("repetitions")}
-    searches = {row["id"]: points.get(row["repetition_id"], 0) for row in tables.rows("searches")}
-    found = tables.rows("trials")
+    points = {row["id"]: row["point_id"] for row in repetitions}
+    searches = {row["id"]: points.get(row["repetition_id"], 0) for row in tables.rows("searches", "id", "repetition_id")}
+    found = tables.rows("trials", "search_id", "verdict")
     return Counter(row["verdict"] for row in found), Counter(searches[row["search_id"]] for row in found)
 
 

@@ -157,12 +157,6 @@ class CampaignStore(WritableFile):
         with self.writing() as connection:
             connection.execute("UPDATE run SET finished_at = ? WHERE finished_at IS NULL", (now(),))
 
-    @property
-    def head(self) -> CampaignHead:
-        """As it was written at the beginning."""
-        name, source, seed, spec = self._connection.execute("SELECT name, source, seed, spec FROM campaign").fetchone()
-        return CampaignHead(name=name, source=source, seed=int(seed), spec=json.loads(spec))
-
     def add_note(self, text: str) -> None:
         """What a reader of the results should know; once."""
         if text in self.notes:

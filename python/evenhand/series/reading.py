@@ -52,15 +52,19 @@ class RunTables:
         """Of the tables that this version has."""
         return frozenset(name for kind, name, _ in _objects_of(SCHEMAS[self.version]) if kind == "table")
 
-    def rows(self, table: str) -> list[Row]:
+    def rows(self, table: str, *wanted: str) -> list[Row]:
         """All rows in the order of their ids, each value of its column's type; None only where the schema allows it.
+
+        Args:
+            wanted: Columns of the table, in its order; default all. A trial's document is large: who counts trials does without it.
 
         Raises:
             ValueError: A value is of another type. `open_to_read` makes a RequestError of it.
         """
         if table not in self.names:
             raise ValueError(f"there is no table {table}")
-        columns = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
+        described = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
+        columns = [column for column in described if not wanted or column[1] in wanted]
         names = [name for _, name, *_ in columns]
         rows = self._connection.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY id").fetchall()
         return [

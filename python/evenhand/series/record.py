@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import RequestError
-from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, PointState, Repetition
-from evenhand.series.point_document import check_point, read_point
+from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, Repetition, state_of
+from evenhand.series.point_document import read_point
 from evenhand.series.reading import Row, RunTables, StoredSearch, as_mapping, as_seed, as_texts, as_versions, open_to_read, read_searches
 from evenhand.series.run_points import points_of_run, procedure_of
 
@@ -41,15 +41,9 @@ def _record_of_run(path: Path, run: Row, searches: list[StoredSearch]) -> Campai
         path=path, name=path.stem, is_campaign=False, created_at=run["created_at"], finished_at=run["finished_at"],
         commands=(tuple(command),), versions=as_versions(run["versions"]), host=host, spec={},
         testbeds={search.setup["name"]: testbed_document(search.setup, host) for search in searches if "name" in search.setup},
-        points=tuple(map(checked, points_of_run(suite, searches))),
+        points=points_of_run(suite, searches),
         other_searches=tuple(search for search in searches if procedure_of(search) is None),
     )  # fmt: skip
-
-
-def checked(record: PointRecord) -> PointRecord:
-    """The same. ValueError if a file has made its point of what cannot be one."""
-    check_point(record.point)
-    return record
 
 
 def testbed_document(setup: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +75,7 @@ def _record_of_campaign(path: Path, run: Row, campaign: Row, tables: RunTables) 
 def _read_repetitions(tables: RunTables) -> dict[int, list[Repetition]]:
     """By the ids of their points; in order, those that were cut short before those that were made in their place."""
     searches: dict[int, list[StoredSearch]] = {}
-    belongs = {row["id"]: row["repetition_id"] for row in tables.rows("searches")}
+    belongs = {row["id"]: row["repetition_id"] for row in tables.rows("searches", "id", "repetition_id")}
     for search_id, search in read_searches(tables).items():
         searches.setdefault(belongs[search_id], []).append(search)
     of_point: dict[int, list[Repetition]] = {}
@@ -105,17 +99,6 @@ def _point_record(row: Row, repetitions: tuple[Repetition, ...], hooks: tuple[Ho
         last_reason=next((r.reason for r in reversed(finished) if r.reason is not None), None),
     )  # fmt: skip
     return PointRecord(point=point, state=state, reason=reason, hooks=hooks, repetitions=repetitions, stopped_early=stopped_early)
-
-
-def state_of(
-    *, asked: int, finished: int, has_value: bool, has_begun: bool, reason: str | None, last_reason: str | None
-) -> tuple[PointState, str | None, str | None]:
-    """How far a point has come; why it has no number; why it has fewer repetitions than asked for."""
-    if reason is None and finished < asked:
-        return (PointState.BEGUN if has_begun else PointState.PENDING), None, None
-    if has_value:
-        return PointState.MEASURED, None, reason
-    return PointState.NO_NUMBER, reason or last_reason or "no repetition ended with a number", None
 
 
 def _read_hooks(tables: RunTables) -> Iterator[tuple[int | None, HookRun]]:

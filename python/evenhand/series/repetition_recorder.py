@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evenhand.search import Goal, MlrGoals, ThroughputGoal
-from evenhand.series.folders import without_folders
-from evenhand.series.store import MeasuredSearch, SearchWriter, insert_trial, now, to_json
+from evenhand.search import Goal
+from evenhand.series.store import MeasuredSearch, SearchWriter, insert_search, insert_trial, now, search_columns, to_json
 from evenhand.trial import Load, TrialResult, was_offered
 
 if TYPE_CHECKING:
@@ -92,23 +91,13 @@ class RepetitionRecorder:
         goal: Goal | Mapping[str, Any],
     ) -> Iterator[CampaignSearchWriter]:
         """See `Recorder`. CannotContinueError if the search that goes on was made under other conditions."""
-        is_search = isinstance(goal, ThroughputGoal | MlrGoals)
-        measured = MeasuredSearch(name=name, kind=kind, goal=goal if is_search else None)  # type: ignore[arg-type]
+        measured = MeasuredSearch.begun(name, kind, goal)
         self._store.measured.append(measured)
-        document = goal.to_document() if isinstance(goal, ThroughputGoal | MlrGoals) else goal
-        columns = {
-            "name": name, "kind": kind, "plan": to_json(plan), "frame_size": frame_size, "seed": str(seed),
-            "setup": to_json(without_folders(setup)), "goal": to_json(document),
-        }  # fmt: skip
+        columns = search_columns(name, kind=kind, plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=goal)
         begun = self._begun.get(name)
         if begun is None:
             with self._store.writing() as connection:
-                search_id = connection.execute(
-                    f"INSERT INTO searches (repetition_id, started_at, {', '.join(columns)})"
-                    f" VALUES (?, ?, {', '.join('?' * len(columns))})",
-                    (self.repetition_id, now(), *columns.values()),
-                ).lastrowid
-            assert search_id is not None
+                search_id = insert_search(connection, {"repetition_id": self.repetition_id, **columns})
             begun = _Begun(search_id=search_id, conditions=_conditions_of(columns))
         elif begun.conditions != _conditions_of(columns):
             raise CannotContinueError

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from evenhand.plan import plan_title
-from evenhand.series.campaign import HashType, Point, PointRecord, PointState, ProcedureName, Repetition
+from evenhand.series.campaign import HashType, Point, PointRecord, ProcedureName, Repetition, state_of
 from evenhand.series.figures import value_of
+from evenhand.series.point_document import check_point
 from evenhand.series.reading import StoredSearch
 
 _REPETITION = re.compile(r",? repetition \d+$")
@@ -23,7 +24,10 @@ _WITHOUT_NUMBER = {
 
 
 def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRecord, ...]:
-    """In the order in which they were begun; searches for the tester's own ceiling and single trials are no points."""
+    """In the order in which they were begun; searches for the tester's own ceiling and single trials are no points.
+
+    ValueError if a file has made one of what cannot be a point.
+    """
     groups: dict[str, list[StoredSearch]] = {}
     for search in searches:
         if procedure_of(search) is not None:
@@ -76,14 +80,12 @@ def _point_record(key: str, suite: str, number: int, group: Sequence[StoredSearc
         hash_type=_hash_type(setup), goal=first.goal, repetitions=len(group),
     )  # fmt: skip
     repetitions = tuple(_repetition(index, search, procedure) for index, search in enumerate(group, start=1))
+    check_point(point)
     finished = [repetition for repetition in repetitions if repetition.finished_at is not None]
-    has_value = any(repetition.value is not None for repetition in finished)
-    if len(finished) < len(repetitions):
-        state, reason = PointState.BEGUN, None
-    elif has_value:
-        state, reason = PointState.MEASURED, None
-    else:
-        state, reason = PointState.NO_NUMBER, finished[-1].reason
+    state, reason, _ = state_of(
+        asked=len(repetitions), finished=len(finished), has_value=any(repetition.value is not None for repetition in finished),
+        has_begun=True, reason=None, last_reason=finished[-1].reason if finished else None,
+    )  # fmt: skip
     return PointRecord(point=point, state=state, reason=reason, hooks=(), repetitions=repetitions)
 
 

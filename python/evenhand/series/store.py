@@ -44,6 +44,11 @@ class MeasuredSearch:
     """Of any other."""
     end: SearchResult | None = None
 
+    @classmethod
+    def begun(cls, name: str, kind: str, goal: Goal | Mapping[str, Any]) -> MeasuredSearch:
+        """A search that has no trial yet; `goal` is a document if it is no throughput search."""
+        return cls(name=name, kind=kind, goal=goal if isinstance(goal, ThroughputGoal | MlrGoals) else None)
+
 
 class WritableFile:
     """A run's or a campaign's file that is open for writing."""
@@ -71,6 +76,33 @@ class WritableFile:
         with self.writing() as connection:
             (old,) = connection.execute("SELECT versions FROM run").fetchone()
             connection.execute("UPDATE run SET versions = ?", (to_json({**json.loads(old), **versions}),))
+
+
+def search_columns(
+    name: str,
+    *,
+    kind: str,
+    plan: Mapping[str, Any],
+    frame_size: int,
+    seed: int,
+    setup: Mapping[str, Any],
+    goal: Goal | Mapping[str, Any],
+) -> dict[str, Any]:
+    """What the row of a search that begins says of it."""
+    return {
+        "name": name, "kind": kind, "plan": to_json(plan), "frame_size": frame_size,
+        "seed": str(seed),  # it has 64 bits without a sign, SQLite's integers have 63
+        "setup": to_json(without_folders(setup)), "goal": to_json(goal if isinstance(goal, Mapping) else goal.to_document()),
+    }  # fmt: skip
+
+
+def insert_search(connection: sqlite3.Connection, columns: Mapping[str, Any]) -> int:
+    """Its id. In a transaction of `WritableFile.writing`."""
+    search_id = connection.execute(
+        f"INSERT INTO searches (started_at, {', '.join(columns)}) VALUES (?{', ?' * len(columns)})", (now(), *columns.values())
+    ).lastrowid
+    assert search_id is not None
+    return search_id
 
 
 def insert_trial(
@@ -185,18 +217,13 @@ class RunStore(WritableFile):
         Raises:
             StorageError: It cannot be stored.
         """
-        measured = MeasuredSearch(name=name, kind=kind, goal=goal if isinstance(goal, ThroughputGoal | MlrGoals) else None)
+        measured = MeasuredSearch.begun(name, kind, goal)
         self.measured.append(measured)
-        goal_document = goal.to_document() if isinstance(goal, ThroughputGoal | MlrGoals) else goal
         search_id: int | None = None
         try:
+            columns = search_columns(name, kind=kind, plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=goal)
             with self.writing() as connection:
-                search_id = connection.execute(
-                    "INSERT INTO searches (name, kind, started_at, plan, frame_size, seed, setup, goal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    # The seed is text: it has 64 bits without a sign, SQLite's integers have 63.
-                    (name, kind, now(), to_json(plan), frame_size, str(seed), to_json(without_folders(setup)), to_json(goal_document)),
-                ).lastrowid
-            assert search_id is not None
+                search_id = insert_search(connection, columns)
             yield SearchWriter(self, search_id, measured)
         except (KeyboardInterrupt, SystemExit):
             if search_id is not None:  # it may have come before the first line of whoever has the writer
