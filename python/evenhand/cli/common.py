@@ -367,11 +367,13 @@ def err() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False)
+    # No emoji: `:a:` in an IPv6 address or `:x:` in a file is what it is.
+    console = Console(stderr=stderr, highlight=False, emoji=False)
     if console.is_terminal:
         return console
     columns = os.environ.get("COLUMNS", "")
-    return Console(stderr=stderr, highlight=False, width=(int(columns) if columns.isdecimal() else 0) or 200, soft_wrap=True)
+    width = (int(columns) if columns.isdecimal() else 0) or 200
+    return Console(stderr=stderr, highlight=False, emoji=False, width=width, soft_wrap=True)
 
 
 def write_json(document: Any) -> None:

@@ -40,7 +40,7 @@ from evenhand.cli import (
 )
 from evenhand.cli import run as run_verb
 from evenhand.cli.told import tell
-from evenhand.cli.usage import is_plain_help, usage_error
+from evenhand.cli.usage import as_typed, is_plain_help, usage_error
 from evenhand.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
 
 INTERRUPTED = 130
@@ -106,7 +106,7 @@ def main(arguments: list[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
 
     def told(error: EvenhandError) -> int:
-        return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
+        return tell(as_typed(error, arguments), _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
 
     try:
         code = app(arguments, standalone_mode=False, prog_name="evenhand")
