@@ -9,7 +9,6 @@ import typer
 
 from evenhand.campaign.events import CampaignEvent, HookEnded, PointBegan, PointEnded, RepetitionEnded
 from evenhand.campaign.runner import check_testbed
-from evenhand.campaign.worker import Bed, WorkerProcess, describe_repetition, import_distributed
 from evenhand.cli.common import EngineOption, err
 from evenhand.procedure import ProcedureEvent
 from evenhand.series.folders import without_folders
@@ -35,6 +34,9 @@ def worker(
 
     A scheduler may have its workers run anything. Use one that is yours, in your lab's network.
     """
+    # Takes longer to load than most commands to run.
+    from evenhand.campaign.worker import Bed, WorkerProcess, describe_repetition, import_distributed
+
     import_distributed()
     check_testbed(testbed)
     find_engine(engine)
