@@ -69,7 +69,9 @@ class DirectionName(StrEnum):
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}.")]
-TestbedArgument = Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux for the lab that is up.")]
+TestbedArgument = Annotated[
+    str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux or lab:vm for a lab that is up.")
+]
 PlanOption = Annotated[
     str | None,
     typer.Option(
@@ -365,11 +367,13 @@ def err() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False)
+    # No emoji: `:a:` in an IPv6 address or `:x:` in a file is what it is.
+    console = Console(stderr=stderr, highlight=False, emoji=False)
     if console.is_terminal:
         return console
     columns = os.environ.get("COLUMNS", "")
-    return Console(stderr=stderr, highlight=False, width=(int(columns) if columns.isdecimal() else 0) or 200, soft_wrap=True)
+    width = (int(columns) if columns.isdecimal() else 0) or 200
+    return Console(stderr=stderr, highlight=False, emoji=False, width=width, soft_wrap=True)
 
 
 def write_json(document: Any) -> None:

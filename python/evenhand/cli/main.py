@@ -36,10 +36,11 @@ from evenhand.cli import (
     streams,
     throughput,
     trial,
+    worker,
 )
 from evenhand.cli import run as run_verb
 from evenhand.cli.told import tell
-from evenhand.cli.usage import is_plain_help, usage_error
+from evenhand.cli.usage import as_typed, is_plain_help, usage_error
 from evenhand.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
 
 INTERRUPTED = 130
@@ -80,6 +81,7 @@ app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("show", epilog=show.EXAMPLE)(show.show)
 app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
+app.command("worker", epilog=worker.EXAMPLE)(worker.worker)
 
 
 def _print_version(is_asked: bool) -> None:
@@ -104,7 +106,7 @@ def main(arguments: list[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
 
     def told(error: EvenhandError) -> int:
-        return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
+        return tell(as_typed(error, arguments), _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
 
     try:
         code = app(arguments, standalone_mode=False, prog_name="evenhand")
