@@ -69,7 +69,7 @@ def test_each_point_finds_the_dut_set_up_and_the_end_finds_it_as_it_was(dut: Nam
     assert process.returncode == 0, errors
     assert dut.state() == before
     record = read_record(tmp_path / "series.evenhand")
-    assert [str(point.state) for point in record.points] == ["done"] * 4, output
+    assert [str(point.state) for point in record.points] == ["measured"] * 4, output
     applied = [hook for point in record.points for hook in point.hooks if hook.when == "dut_apply"]
     assert [json.loads(hook.output)["plan"] for hook in applied] == ["gateway-v4", "gateway-v6"]
     assert {"name": "route to 198.19.0.0/16", "before": None, "value": "via 10.0.1.2 dev right"} in json.loads(applied[0].output)["changes"]
