@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,15 +23,21 @@ from tests.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 REACH = '[dut]\nssh = "root@192.0.2.2"\nos = "linux"\nleft = "left"\nright = "right"\n'
+SUITE = f"""
+[[suite]]
+name = "PLAN"
+plan = "PLAN"
+hosts = [4, 16]
+repetitions = 1
+single-pair-first = false
+{OPTIONS}
+MORE
+"""
 CAMPAIGN = f"""
 name = "over-ssh"
 testbed = "testbed.toml"
-[[suite]]
-name = "a"
-plan = ["gateway-v4", "gateway-v6"]
-hosts = [4, 16]
-{OPTIONS}
-MORE
+{SUITE.replace("PLAN", "gateway-v4")}
+{SUITE.replace("PLAN", "gateway-v6")}
 """
 
 
@@ -51,7 +56,7 @@ def start(dut: NamespaceDut, folder: Path, *arguments: str, more: str = "") -> s
     )  # fmt: skip
 
 
-LINGER = "after-point = 'sleep 500'\nhook-timeout = '500s'"
+LINGER = "[suite.hooks]\nafter-point = 'touch lingers; sleep 500'\ntimeout = '500s'"
 """The DUT stays set up so long."""
 RUN = ("run", "series.toml", "--run", "series.evenhand", "--no-html")
 
@@ -87,7 +92,8 @@ def test_a_run_that_is_ended_leaves_no_dut_changed(dut: NamespaceDut, tmp_path: 
     """At once where the run can; after kill -9 by `dut undo`, and not before somebody else may have the DUT."""
     before = dut.state()
     process = start(dut, tmp_path, *RUN, more=LINGER)
-    wait_until(lambda: "10.0.0.1" in dut.inside("ip", "address"), "the DUT is not set up")
+    wait_until((tmp_path / "lingers").exists, "the first point has not been measured")
+    assert "10.0.0.1" in dut.inside("ip", "address")
     other = start(dut, tmp_path, "run", "series.toml", "--run", "other.evenhand", "--no-html")
     _, errors = other.communicate(timeout=600)
     assert other.returncode == 3
@@ -96,7 +102,6 @@ def test_a_run_that_is_ended_leaves_no_dut_changed(dut: NamespaceDut, tmp_path: 
     _, errors = by_hand.communicate(timeout=600)
     assert by_hand.returncode == 3
     assert "It still runs" in errors
-    time.sleep(0.5)
     os.kill(process.pid, number)
     _, errors = process.communicate(timeout=600)
     if number == signal.SIGKILL:
