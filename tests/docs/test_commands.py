@@ -16,7 +16,7 @@ from tests.docs.documents import ROOT, Command, blocks, commands, matches
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 RUN_AS_THEY_ARE = ("evenhand plan ", "evenhand lab status", "evenhand --version")
-RUN_WITHOUT_AN_ENGINE = ("evenhand predict ", "evenhand dut setup ")
+RUN_WITHOUT_AN_ENGINE = ("evenhand predict ", "evenhand dut setup ", "evenhand import ")
 RUN_WITH_THE_ENGINE = ("evenhand trial examples/testbed-loopback.toml",)
 CHECKS_OF_THE_HOST = ("evenhand check",)
 NOT_RUN = {
@@ -45,6 +45,7 @@ NOT_RUN = {
     "evenhand run series.toml": "needs the reader's own DUT",
     "evenhand run --resume series.evenhand": "needs the reader's own campaign: tests/campaign does it",
     "evenhand status series.evenhand": "needs the reader's own campaign: tests/campaign does it",
+    "evenhand worker ": "runs until Ctrl-C: tests/campaign and tests/wire/test_scheduled.py run two beside a scheduler",
     "evenhand throughput lab:linux": "takes a minute",
     "evenhand predict gateway-v4 --dut testbed.toml": "needs the reader's own DUT: tests/cli/test_predict_dut.py asks one",
     "evenhand predict gateway-v4 --hosts 16 --dut testbed.toml": "the same",

@@ -41,8 +41,8 @@ def name_of_run(path: Path) -> str:
 
 
 def dut_over_ssh(testbed: str) -> TestbedDut | None:
-    """The testbed's DUT, if a run is to set it up. Errors as `read_setup`."""
-    if testbed == REFERENCE:
+    """The testbed's DUT, if a run is to set it up; None without a testbed, when workers elsewhere have theirs. Errors as `read_setup`."""
+    if testbed in (REFERENCE, ""):
         return None
     return _own(read_setup(testbed))
 

@@ -204,6 +204,9 @@ def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, A
     for comparison in analysis.published:
         said = [(sentence, False) for sentence in comparison.sentences]
         groups.setdefault("Beside the draft's Figure 7", []).extend(said)
+    if analysis.testbeds is not None:
+        disagree = bool(analysis.testbeds.different)
+        groups.setdefault("Testbeds", []).extend((sentence, disagree) for sentence in analysis.testbeds.sentences)
     for warning in (*analysis.warnings, *record.notes):
         groups.setdefault("Notes", []).append((warning, True))
     return [
@@ -214,7 +217,8 @@ def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, A
 
 def _methods(analysis: Analysis) -> list[str]:
     """How rises and falls were told from noise, each way once."""
-    return list(dict.fromkeys(curve.shape.method for curve in analysis.curves if curve.shape is not None))
+    methods = dict.fromkeys(curve.shape.method for curve in analysis.curves if curve.shape is not None)
+    return [*methods, *([] if analysis.testbeds is None else [analysis.testbeds.method])]
 
 
 def _sections(record: CampaignRecord, pictures: Pictures) -> list[Section]:
