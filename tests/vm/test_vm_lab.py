@@ -197,7 +197,7 @@ def test_a_machine_that_dies_in_a_trial_is_no_loss_of_any_load(lab: VmLab, tmp_p
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     before = packets(lab)
     while packets(lab) < before + 100:
-        assert running.poll() is None
+        assert running.poll() is None, running.communicate()
         time.sleep(0.1)
     for process in machine_processes(lab.name):
         os.kill(process, signal.SIGKILL)
