@@ -151,7 +151,7 @@ def test_the_very_commands_of_check_bind_a_nic_and_take_it_back(machine: NicMach
 @EACH_MODEL
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
 def test_a_trial_both_ways_passes_and_the_port_can_be_opened_again(machine: NicMachine, model: Model, plan: AddressPlan) -> None:
-    """R2544-06, R4814-01: link, MAC, driver and counters are the NIC's; frames to other MACs than its own are heard (promiscuous)."""
+    """Link, MAC, driver and counters are the NIC's; frames to other MACs than its own are heard (promiscuous)."""
     prepare(machine, model)
     with machine.engine() as session:
         for _ in range(2):
@@ -199,7 +199,7 @@ def test_all_receive_queues_that_a_nic_has_are_read_and_no_more_are_opened(machi
 
 @EACH_MODEL
 def test_a_cable_that_is_pulled_makes_the_trial_invalid(machine: NicMachine, model: Model) -> None:
-    """R2544-39: never a loss of the DUT. Plugged in again, the next trial is fine."""
+    """Never a loss of the DUT. Plugged in again, the next trial is fine."""
     prepare(machine, model)
     with machine.engine() as session:
         open_nics(session, model.addresses)
