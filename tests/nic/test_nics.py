@@ -81,11 +81,11 @@ def refusal(machine: NicMachine, addresses: Sequence[str], **arguments: Any) -> 
     return error.value
 
 
-def assert_passes(document: Document) -> None:
+def assert_passes(document: Document, *, is_order_known: bool = True) -> None:
     assert document["verdict"] == "PASS", document["reasons"]
     for direction in document["directions"].values():
         assert direction["received_frames"] == direction["offered_frames"] == direction["intended_frames"]
-        for count in ("duplicated", "reordered", "corrupted", "wrong_length", "foreign", "stale"):
+        for count in ("duplicated", "corrupted", "wrong_length", "foreign", "stale", *(("reordered",) if is_order_known else ())):
             assert direction[f"{count}_frames"] == 0, count
 
 
@@ -186,12 +186,16 @@ def test_jumbo_frames_pass_and_larger_ones_than_the_nic_takes_are_refused(machin
 
 @EACH_MODEL
 def test_all_receive_queues_that_a_nic_has_are_read_and_no_more_are_opened(machine: NicMachine, model: Model) -> None:
-    """Its hash spreads the flows (RSS); nothing is lost, doubled or out of order for it."""
+    """Its hash spreads the flows (RSS); nothing is lost or doubled for it.
+
+    An emulated CPU looks at one queue milliseconds after the other: the order of frames of two queues cannot be told
+    (docs/explanation/streams-and-queues.md).
+    """
     prepare(machine, model)
     if model.queues > 1:
         with machine.engine() as session:
             open_nics(session, model.addresses, queues=model.queues)
-            assert_passes(valid_trial(session, rate_fps=RATE_FPS, duration_s=1))
+            assert_passes(valid_trial(session, rate_fps=RATE_FPS, duration_s=1), is_order_known=False)
             session.request("close")
     error = refusal(machine, model.addresses, queues=model.most_queues + 1)
     assert f"{model.most_queues + 1} receive and 1 transmit queues; the device has {model.most_queues} and" in error.what
