@@ -12,23 +12,27 @@ MESON_SETUP := meson setup $(if $(WERROR),--werror)
 # Left out is what tells nothing more: a null pointer ends in AddressSanitizer all the same, and without optimizing no object size is known.
 SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args='-g1 -fno-sanitize=null,vptr,object-size' -Ddpdk=enabled -Dtests=true
 
-.PHONY: help deps build build-tests build-asan test lint format bench demo demo-linux prove docs clean
+.PHONY: help deps build build-tests build-asan test lint format bench demo demo-linux prove docs package clean
 
 help:  ## list these verbs
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-docs .venv/.deps-bench .venv/.deps-prove  ## install now what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
+deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-docs .venv/.deps-bench .venv/.deps-prove .venv/.deps-package  ## install now what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
 
 # Each verb installs what it needs, once: groups of tools/debian-packages.txt, and for them what .venv must have.
 .venv/.deps-build: requirements.lock pyproject.toml tools/debian-packages.txt tools/install-dependencies
 	tools/install-dependencies build run
 	@touch $@
 
-.venv/.deps-%: .venv/.deps-build requirements-dev.lock
+.venv/.deps-%: .venv/.deps-build requirements-dev.lock requirements-distributed.lock
 	tools/install-dependencies $*
 	@touch $@
 
 .venv/.deps-prove: requirements-prove.lock
+
+.venv/.deps-package: .venv/.deps-build
+	tools/install-dependencies package
+	@touch $@
 
 .venv/.deps-docs: .venv/.deps-build requirements-docs.lock
 	tools/install-dependencies docs
@@ -88,6 +92,9 @@ docs: .venv/.deps-docs  ## write the generated pages of docs/reference/, then al
 	@tools/generate-docs
 	@$(PYTHON) tools/build_site.py
 
+package: .venv/.deps-package  ## Debian packages for the Debian that this is, and a wheel: dist/
+	@tools/package
+
 clean:  ## remove what these verbs made here; Debian packages stay
-	rm -rf build build-asan build-lint build-site .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build build-asan build-lint build-package build-site dist .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -68,14 +68,16 @@ def _row(parameter: Any) -> str:
     shown = ", ".join(f"`{name}`" for name in parameter.opts) if is_option else f"`{parameter.metavar or parameter.name.upper()}`"
     if is_option and parameter.metavar:
         shown += f" {parameter.metavar}".replace("|", "\\|")
-    default = parameter.default
-    if parameter.required:
-        default = "required"
-    elif default is None or default is False:
-        default = ""
-    else:
-        default = f"`{default.value if isinstance(default, enum.Enum) else default}`"
+    default = "required" if parameter.required else f"`{value}`" if (value := default_of(parameter)) is not None else ""
     return f"| {shown} | {default} | {(parameter.help or '').replace('|', chr(92) + '|')} |\n"
+
+
+def default_of(parameter: Any) -> Any:
+    """The default of an option as people type it; None if there is none to speak of."""
+    default = parameter.default
+    if parameter.required or default is None or default is False:
+        return None
+    return default.value if isinstance(default, enum.Enum) else default
 
 
 if __name__ == "__main__":

@@ -12,11 +12,27 @@ from pathlib import Path
 from evenhand.errors import HostError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+"""The checkout that this package runs from, if it does (`is_checkout`); some folder of the system where it is installed."""
+
+
+def is_checkout(folder: Path | None = None) -> bool:
+    """Whether this package runs from its checkout, where `make build` makes the programs. Else it is installed, and so are they."""
+    return ((folder or CHECKOUT) / "meson.build").is_file()
+
+
+def in_checkout(words: str, *, installed: str) -> str:
+    """What to tell people to do: verbs of the Makefile only where there is one."""
+    return words if is_checkout() else installed
+
+
+def how_to_get_programs() -> str:
+    """A sentence without its full stop."""
+    return in_checkout("Run `make build`", installed="Install the package evenhand-engine of the same version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program that `make build` makes."""
+    """A program that `make build` makes, and the Debian package evenhand-engine installs."""
 
     name: str
     variable: str
@@ -52,15 +68,15 @@ def find_program(program: Program, option: Path | None = None, *, environment: M
     if on_path is None:
         raise HostError(
             f"there is no {program.name}",
-            where=f"{program.checkout}, PATH",
-            next_step=f"Run `make build`, or name it with {program.option} or {program.variable}.",
+            where=in_checkout(f"{program.checkout}, PATH", installed="PATH"),
+            next_step=f"{how_to_get_programs()}, or name it with {program.option} or {program.variable}.",
         )
     return Path(on_path)
 
 
 def _named(program: Program, path: Path, where: str) -> Path:
     if not path.exists():
-        raise HostError(f"{path} does not exist", where=where, next_step=f"Name an {program.name}, or run `make build`.")
+        raise HostError(f"{path} does not exist", where=where, next_step=f"{how_to_get_programs()}, or name another.")
     if not _is_executable(path):
         raise HostError(f"{path} is not an executable file", where=where, next_step=f"Name an {program.name}.")
     return path.resolve()

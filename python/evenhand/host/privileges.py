@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evenhand.host.finding import Finding, Part, State
 from evenhand.host.reading import list_folder, read_text
+from evenhand.programs import in_checkout
 from evenhand.testbed import LEAST_MEMORY_MB
 
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_IPC_LOCK": 14, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23}
@@ -50,7 +51,7 @@ def check_privileges(root: Path) -> Finding:
             else "Put sudo before what needs it. The demo on the reference router runs for any user, but without SYS_NICE its threads have"
             " no precedence over other programs. The Linux lab:"
         )
-        commands = () if is_root else ("make demo-linux",)
+        commands = () if is_root else (in_checkout("make demo-linux", installed="sudo evenhand demo --dut linux"),)
         return Finding(
             name="privileges", found=found, state=State.MISSING, missing_for=tuple(missing), advice=advice, commands=commands, facts=facts
         )

@@ -11,6 +11,7 @@ from typing import Any
 from evenhand.errors import EvenhandError
 from evenhand.host.finding import Finding, Part, State
 from evenhand.host.reading import list_folder, read_number, read_text
+from evenhand.programs import in_checkout
 from evenhand.series import read_host_facts
 from evenhand.testbed import LEAST_MEMORY_MB
 
@@ -31,7 +32,7 @@ def check_system(root: Path) -> Finding:
     return Finding(
         name="system", found=found, state=State.WEAK, facts=shown,
         advice="Evenhand is tested on Debian 12 and 13; make sure that it works here:",
-        commands=("make test",),
+        commands=(in_checkout("make test", installed="evenhand demo"),),
     )  # fmt: skip
 
 
@@ -39,8 +40,9 @@ def check_engine(about: Mapping[str, Any] | EvenhandError) -> Finding:
     """The engine and its DPDK, or why there is none."""
     if isinstance(about, EvenhandError):
         return Finding(
-            name="engine", found=str(about), state=State.MISSING, missing_for=tuple(Part), advice="Build it, in a clone of the repository:",
-            commands=("make build",), facts={"version": None, "dpdk": None},
+            name="engine", found=str(about), state=State.MISSING, missing_for=tuple(Part), facts={"version": None, "dpdk": None},
+            advice=in_checkout("Build it, in a clone of the repository:", installed="Install its package, of the same version:"),
+            commands=(in_checkout("make build", installed="sudo apt install ./evenhand-engine_*.deb"),),
         )  # fmt: skip
     return Finding(
         name="engine",

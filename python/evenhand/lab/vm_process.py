@@ -82,6 +82,7 @@ class VirtualMachine:
         accelerator: str = "",
         dies_with_us: bool = True,
         prefix: Sequence[str] = (),
+        inherited: Sequence[int] = (),
     ) -> None:
         """Start it. It boots while the caller goes on.
 
@@ -93,6 +94,7 @@ class VirtualMachine:
             dies_with_us: The kernel kills it when the thread that starts it ends, also by SIGKILL. If not, it goes on until `stop`, or
                 until it switches itself off.
             prefix: A command before QEMU's, such as `nsenter` with its options.
+            inherited: Descriptors that it gets, under the same numbers, such as of taps.
 
         Raises:
             HostError: There is no QEMU, or it refuses its arguments.
@@ -126,7 +128,7 @@ class VirtualMachine:
 
         with self._stderr.open("wb") as log:
             self._process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=inherited,
                 preexec_fn=die_with_parent if dies_with_us else None,
             )  # fmt: skip
         try:

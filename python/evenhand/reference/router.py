@@ -17,7 +17,7 @@ from typing import IO, Any
 from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.own_folder import own_folder
 from evenhand.plan import AddressPlan, SideName
-from evenhand.programs import ROUTER, find_program
+from evenhand.programs import ROUTER, find_program, how_to_get_programs
 from evenhand.reference.config import ReferenceDut
 
 SIDES: tuple[SideName, SideName] = ("left", "right")
@@ -56,7 +56,9 @@ class ReferenceRouter:
                 text=True, encoding="utf-8", errors="replace", start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise HostError(f"the router does not start: {error.strerror}", where=str(program), next_step="Run `make build`.") from error
+            raise HostError(
+                f"the router does not start: {error.strerror}", where=str(program), next_step=f"{how_to_get_programs()}."
+            ) from error
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         for read, stream in ((self._read_lines, self._process.stdout), (self._read_stderr, self._process.stderr)):

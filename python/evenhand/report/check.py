@@ -15,14 +15,15 @@ from evenhand.host import HostSurvey, State
 from evenhand.host.finding import Part
 from evenhand.host.ports import PortFacts
 from evenhand.procedure import DUT_WAY, CeilingEntry
+from evenhand.programs import in_checkout
 from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.trial import Limits
 from evenhand.units import format_count, format_line_rate, format_rate, format_ratio
 
 STATE_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.MISSING: "red", State.UNKNOWN: "dim"}
 PART_COMMANDS = {
-    Part.REFERENCE: "make demo",
-    Part.LAB: "make demo-linux",
+    Part.REFERENCE: in_checkout("make demo", installed="evenhand demo"),
+    Part.LAB: in_checkout("make demo-linux", installed="sudo evenhand demo --dut linux"),
     Part.INTERFACES: "ports net_af_packet, net_af_xdp of a testbed",
     Part.NICS: "PCI ports of a testbed (vfio-pci, mlx)",
 }
