@@ -93,7 +93,7 @@ def check(machine: NicMachine) -> dict[str, Document]:
     """The findings of `evenhand check` inside, by name."""
     answer = machine.evenhand("check --watch 0s --json")
     assert answer["code"] == 0, answer
-    return {finding["name"]: finding for finding in json.loads(answer["stdout"])["findings"]}
+    return {finding["name"]: finding for finding in json.loads(answer["stdout"])["host"]["findings"]}
 
 
 def without_sudo(command: str) -> str:
