@@ -72,7 +72,7 @@ class Model:
 
 
 MODELS = (
-    Model(name="e1000e", slot=0x10, kernel_driver="e1000e", dpdk_driver="net_e1000_em"),
+    Model(name="e1000e", slot=0x10, kernel_driver="e1000e", dpdk_driver="net_e1000_em", queues=2, most_queues=2),
     Model(name="vmxnet3", slot=0x12, kernel_driver="vmxnet3", dpdk_driver="net_vmxnet3", queues=2, most_queues=16, too_large=9100),
     Model(
         name="virtio-net-pci", slot=0x14, kernel_driver="virtio-pci", dpdk_driver="net_virtio",

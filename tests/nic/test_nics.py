@@ -81,11 +81,11 @@ def refusal(machine: NicMachine, addresses: Sequence[str], **arguments: Any) -> 
     return error.value
 
 
-def assert_passes(document: Document) -> None:
+def assert_passes(document: Document, *, is_order_known: bool = True) -> None:
     assert document["verdict"] == "PASS", document["reasons"]
     for direction in document["directions"].values():
         assert direction["received_frames"] == direction["offered_frames"] == direction["intended_frames"]
-        for count in ("duplicated", "reordered", "corrupted", "wrong_length", "foreign", "stale"):
+        for count in ("duplicated", "corrupted", "wrong_length", "foreign", "stale", *(("reordered",) if is_order_known else ())):
             assert direction[f"{count}_frames"] == 0, count
 
 
@@ -93,7 +93,7 @@ def check(machine: NicMachine) -> dict[str, Document]:
     """The findings of `evenhand check` inside, by name."""
     answer = machine.evenhand("check --watch 0s --json")
     assert answer["code"] == 0, answer
-    return {finding["name"]: finding for finding in json.loads(answer["stdout"])["findings"]}
+    return {finding["name"]: finding for finding in json.loads(answer["stdout"])["host"]["findings"]}
 
 
 def without_sudo(command: str) -> str:
@@ -151,7 +151,7 @@ def test_the_very_commands_of_check_bind_a_nic_and_take_it_back(machine: NicMach
 @EACH_MODEL
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
 def test_a_trial_both_ways_passes_and_the_port_can_be_opened_again(machine: NicMachine, model: Model, plan: AddressPlan) -> None:
-    """R2544-06, R4814-01: link, MAC, driver and counters are the NIC's; frames to other MACs than its own are heard (promiscuous)."""
+    """Link, MAC, driver and counters are the NIC's; frames to other MACs than its own are heard (promiscuous)."""
     prepare(machine, model)
     with machine.engine() as session:
         for _ in range(2):
@@ -186,12 +186,16 @@ def test_jumbo_frames_pass_and_larger_ones_than_the_nic_takes_are_refused(machin
 
 @EACH_MODEL
 def test_all_receive_queues_that_a_nic_has_are_read_and_no_more_are_opened(machine: NicMachine, model: Model) -> None:
-    """Its hash spreads the flows (RSS); nothing is lost, doubled or out of order for it."""
+    """Its hash spreads the flows (RSS); nothing is lost or doubled for it.
+
+    An emulated CPU looks at one queue milliseconds after the other: the order of frames of two queues cannot be told
+    (docs/explanation/streams-and-queues.md).
+    """
     prepare(machine, model)
     if model.queues > 1:
         with machine.engine() as session:
             open_nics(session, model.addresses, queues=model.queues)
-            assert_passes(valid_trial(session, rate_fps=RATE_FPS, duration_s=1))
+            assert_passes(valid_trial(session, rate_fps=RATE_FPS, duration_s=1), is_order_known=False)
             session.request("close")
     error = refusal(machine, model.addresses, queues=model.most_queues + 1)
     assert f"{model.most_queues + 1} receive and 1 transmit queues; the device has {model.most_queues} and" in error.what
@@ -199,7 +203,7 @@ def test_all_receive_queues_that_a_nic_has_are_read_and_no_more_are_opened(machi
 
 @EACH_MODEL
 def test_a_cable_that_is_pulled_makes_the_trial_invalid(machine: NicMachine, model: Model) -> None:
-    """R2544-39: never a loss of the DUT. Plugged in again, the next trial is fine."""
+    """Never a loss of the DUT. Plugged in again, the next trial is fine."""
     prepare(machine, model)
     with machine.engine() as session:
         open_nics(session, model.addresses)
@@ -224,7 +228,7 @@ def test_the_whole_product_makes_a_trial_on_nics(machine: NicMachine) -> None:
     ports = "\n".join(
         f'[{side}]\ndevice = "{address}"\ndut_mac = "{mac}"' for side, address, mac in zip(SIDES, E1000E.addresses, NOBODY, strict=True)
     )
-    tester = f'[tester]\ncpus = [1]\nmemory = "{MEMORY_MB}MB"\nhugepages = true'
+    tester = '[tester]\ncpus = [1]\nmemory = "512MB"\nhugepages = true'
     machine.run(f"cat >/tmp/nic.toml <<'END'\nisolated_test_environment = true\n{ports}\n{tester}\nEND")
     for _ in range(5):
         answer = machine.evenhand("trial /tmp/nic.toml --rate 1kfps --duration 1s --waits short --json --no-run")
