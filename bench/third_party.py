@@ -8,7 +8,9 @@ is 1 if one of these is off, for IPv4 or IPv6:
 * the same with a router that knows one of the two networks only: FAIL, with every frame to the other network lost and none to this one;
 * an IMIX of both versions over veth, in a namespace of its own: what came back of each size and version, as the tester counts it, is what
   tcpdump has in its file, read by scapy (R6985-01, R5180-14); needs root;
-* a search, which may rightly end with "tester_limit" (two cores, shared with other machines), but never with a load that a trial refuted.
+* a search, which may rightly end with "tester_limit" (two cores, shared with other machines), but never with a load that a trial refuted;
+* what `evenhand import` makes of siitperf's files: the example of its repository, and those that its README has for many addresses. The
+  testbed files that it writes and the trials that it prints, as they stand: PASS.
 
     third_party.py [--rate FPS]     per direction; default 1,000,000
 """
@@ -18,11 +20,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,6 +49,11 @@ MAGIC = b"\xe5\xe4\x01"
 AF_PACKET = "net_af_packet0,iface={}"
 VETH = ("l3fwd-right", "tester-right")
 MIXED = ("--plan", "gateway-v4+gateway-v6", "--mix", "90/10", "--frame-size", "imix:AAAFG:A=84:F=1280:G=1518", "--rate", "5000")
+SIITPERF = Path(__file__).resolve().parents[1] / "tests" / "exchange" / "files"
+SIITPERF_MACS = (("f4:03:43:ec:cd:b0", "f4:03:43:ec:cd:b8"), ("f4:03:43:ec:e3:30", "f4:03:43:ec:e3:38"))
+"""In those files: of the tester and of the DUT, left and right."""
+PATIENT = ("--overdue-tolerance", "99%", "--longest-overdue", "5s", "--offered-tolerance", "10%")
+"""Where counts are what matters, and not the pace."""
 ATTEMPTS = 10
 """A host that takes CPUs away makes a trial INVALID."""
 
@@ -217,6 +226,38 @@ def cases(program: Path, folder: Path, plan: str, rate_fps: float) -> Iterator[t
         yield "no route to the left networks", is_right, {"counts": counts(document), "spoiled": spoiled}
 
 
+def imported(program: Path, folder: Path) -> Iterator[tuple[str, bool, dict[str, Any]]]:
+    """siitperf's own files through the router: its example (what is left of it without NAT), and its README's many addresses."""
+    with l3fwd(program, folder) as own:
+        devices = {side: tomllib.loads(own.read_text())[side]["device"] for side in ("left", "right")}
+        for name, arguments in (
+            ("example", "84 20000 5 300 2 2 1000 500 100 2000 50000"),
+            ("many-v4", "84 20000 5 300 2 2"),
+            ("many-v6", "84 20000 5 300 2 2"),
+        ):
+            text = (SIITPERF / f"{name}.conf").read_text()
+            for theirs, ours in zip(SIITPERF_MACS, (TESTER_MACS, DUT_MACS), strict=True):
+                for mac, other in zip(theirs, ours, strict=True):
+                    text = text.replace(mac, other)
+            conf, testbed = folder / f"{name}.conf", folder / f"{name}.toml"
+            conf.write_text(text)
+            line = [
+                "import", conf, "--output", testbed, "--command", f"siitperf-tp {arguments}", "--left", devices["left"],
+                "--right", devices["right"], "--cpus", "1", "--isolated-test-environment", "--json",
+            ]  # fmt: skip
+            ended = subprocess.run([*EVENHAND, *map(str, line)], stdout=subprocess.PIPE, text=True, check=False)
+            made = json.loads(ended.stdout)
+            words = made["commands"][0]["words"]
+            spoiled: list[list[str]] = []
+            while True:
+                document = evenhand(*words[1:], *PATIENT, "--waits", "short", "--no-run")["trial"]
+                if document["verdict"] != "INVALID" or len(spoiled) == ATTEMPTS:
+                    break
+                spoiled.append([reason["code"] for reason in document["reasons"]])
+            is_right = document["verdict"] == "PASS" and ended.returncode == (1 if name == "example" else 0) and not made["gaps"]
+            yield f"siitperf {name}", is_right, {"command": shlex.join(words[3:]), "counts": counts(document), "spoiled": spoiled}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rate", type=float, default=1e6)
@@ -232,6 +273,8 @@ def main() -> int:
         for plan in NETWORKS:
             for case, is_right, facts in cases(program, Path(name), plan, rate_fps):
                 tell(plan, case, is_right, facts)
+        for case, is_right, facts in imported(program, Path(name)):
+            tell("import", case, is_right, facts)
         if os.geteuid() == 0:
             tell(MIXED[1], "IMIX of both versions", *mixed_case(program, Path(name)))
         else:

@@ -2,9 +2,12 @@
 #include "port/device_argument.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <string_view>
 #include <system_error>
+
+#include "port/device_string.hpp"
 
 namespace evenhand::port {
 namespace {
@@ -58,7 +61,13 @@ std::size_t receive_room(const std::string& driver, const std::string& device, s
     constexpr std::size_t xdp_headroom = 256;  // the kernel's, in front of each frame
     if (driver == "net_af_xdp") return octets + xdp_headroom;
     if (driver == "net_af_packet") return std::max<std::size_t>(octets, packet_slot_octets(device));  // else DPDK does not take the buffers
-    return octets;
+    if (driver_of_device(device) != "pci") return octets;
+    // A NIC fills buffers in units of its own, and spreads a larger frame over several, which no receiver here puts together again: Intel's up
+    // to 10 Gbps know multiples of 1 KB, those of net_e1000_em powers of two.
+    constexpr std::size_t around = 32;  // FCS, two tags and virtio's header, which drivers keep room for
+    constexpr std::size_t unit = 1024;
+    if (driver == "net_e1000_em") return std::bit_ceil(octets + around);
+    return (octets + around + unit - 1) / unit * unit;
 }
 
 std::string interface_of(const std::string& device) {

@@ -15,7 +15,7 @@ namespace evenhand::port {
 /// The largest frame, without FCS, that the driver or its arguments leave room for; nothing where they have no say.
 [[nodiscard]] std::optional<std::size_t> largest_octets(const std::string& driver, const std::string& device);
 
-/// Room that this driver wants behind the headroom of a buffer that receives frames of `octets`.
+/// Room that this driver wants behind the headroom of a buffer that receives frames of `octets` whole.
 [[nodiscard]] std::size_t receive_room(const std::string& driver, const std::string& device, std::size_t octets);
 
 /// The kernel's interface behind the device (`iface=`); empty if there is none.

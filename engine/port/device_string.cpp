@@ -221,6 +221,8 @@ std::vector<std::pair<std::string_view, std::string_view>> device_arguments(std:
     return found;
 }
 
+std::string_view driver_of_device(std::string_view device) { return driver_of(device.substr(0, device.find(','))); }
+
 std::optional<Refusal> refuse_device(std::string_view device) {
     const auto name = device.substr(0, device.find(','));
     const auto driver = driver_of(name);

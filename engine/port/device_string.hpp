@@ -26,6 +26,9 @@ struct Refusal {
 /// Why the first of these options that is not allowed is refused. Each is a text of its own, `--name=value`.
 [[nodiscard]] std::optional<Refusal> refuse_eal_arguments(std::span<const std::string> arguments);
 
+/// The driver of a device string, such as `net_memif` of `net_memif0,id=0`; `pci` for a PCI address, empty if it is none that is allowed.
+[[nodiscard]] std::string_view driver_of_device(std::string_view device);
+
 /// Keys and values behind the name of a device, in order. They point into `device`.
 [[nodiscard]] std::vector<std::pair<std::string_view, std::string_view>> device_arguments(std::string_view device);
 

@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "fault.hpp"
+#include "port/device_reason.hpp"
 #include "port/runtime_folder.hpp"
 
 namespace evenhand::port {
@@ -110,8 +111,14 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
     argv.reserve(arguments.size());
     for (auto& argument : arguments) argv.push_back(argument.data());
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
-        const bool denied = rte_errno == EACCES || rte_errno == EPERM;
-        refusal.emplace(denied ? FaultCode::no_permission : FaultCode::no_memory, fmt::format("DPDK did not start: {}", rte_strerror(rte_errno)), "host",
+        const int error = rte_errno;
+        // Too few hugepages read as EACCES.
+        if (const auto reason = options.hugepages ? explain_hugepages(options.memory_mb) : std::nullopt) {
+            refusal.emplace(FaultCode::no_memory, reason->what, "host.memory_mb", reason->next);
+            throw Fault{*refusal};
+        }
+        const bool denied = error == EACCES || error == EPERM;
+        refusal.emplace(denied ? FaultCode::no_permission : FaultCode::no_memory, fmt::format("DPDK did not start: {}", rte_strerror(error)), "host",
                         options.hugepages ? "Reserve hugepages (dpdk-hugepages.py --setup 2G), or set hugepages to false; then start another engine."
                                           : "Lower memory_mb, or leave out extra_eal_arguments; then start another engine.");
         throw Fault{*refusal};

@@ -25,6 +25,7 @@
 #include "frame/layout.hpp"
 #include "frame/vlan.hpp"
 #include "port/device_argument.hpp"
+#include "port/device_reason.hpp"
 #include "port/dpdk_host.hpp"
 
 namespace evenhand::port {
@@ -99,6 +100,9 @@ void wait_for_interrupt_thread() {
     }
 }
 
+/// Where DPDK loads its drivers from.
+constexpr std::string_view plugins = RTE_EAL_PMD_PATH;
+
 /// DPDK loads the driver of its pools as a plug-in, from a package of its own; without it every pool is "out of memory".
 void require_pool_driver() {
     constexpr std::string_view usual = RTE_MBUF_DEFAULT_MEMPOOL_OPS;
@@ -106,7 +110,14 @@ void require_pool_driver() {
         if (rte_mempool_ops_table.ops[i].name == usual) return;
     }
     throw Fault{FaultCode::no_device, fmt::format("DPDK's driver of buffer pools, {}, is not installed", usual), "host",
-                "Install librte-mempool-ring of the same version as DPDK; `apt-cache search librte-mempool-ring` names the package."};
+                fmt::format("Install its package: sudo apt-get install {}", package_of("librte_mempool_ring", plugins))};
+}
+
+/// A device that DPDK did not open: why, as far as the host tells.
+[[noreturn]] void refuse_unopened(const PortOptions& options, int result) {
+    const auto reason = is_pci_device(options.device) ? std::optional{explain_pci(options.device)} : explain_software_port(options.device, plugins);
+    if (!reason) refuse(options, result, "the device does not open", "Check the device string.");
+    throw Fault{FaultCode::no_device, fmt::format("{}: {}", options.device, reason->what), options.where, reason->next};
 }
 
 void require(const PortOptions& options, int result, const std::string& what) {
@@ -149,7 +160,7 @@ void DpdkPort::probe() {
         if (result != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
             id_ = RTE_MAX_ETHPORTS;
             files_.remove();
-            refuse(options_, result, "the device does not open", "Check the device string.");
+            refuse_unopened(options_, result);
         }
     }
     rte_eth_dev_info info{};
@@ -269,6 +280,10 @@ void DpdkPort::start() {
         receive_ring_source_ = "device";
     } else if (rte_eth_rx_queue_info_get(id_, 0, &queue_info) == 0 && queue_info.nb_desc != 0) {
         receive_ring_frames_ = queue_info.nb_desc;
+        // It would spread such a frame over several buffers, which no receiver here puts together again.
+        if (queue_info.scattered_rx != 0 && queue_info.rx_buf_size != 0 && queue_info.rx_buf_size < options_.largest_receive_octets) {
+            refuse_frames(options_, options_.largest_receive_octets, queue_info.rx_buf_size - frame::ethernet_octets, "Use smaller frames, or another port.");
+        }
     } else if (driver_ == "net_af_xdp") {
         receive_ring_frames_ = receive_descriptors;  // it makes the ring as it is told
     } else {
@@ -359,7 +374,8 @@ void DpdkPort::wait_for_link() {
             start_device();
         }
     }
-    link_was_up_ = true;  // that it came up is no change in the first trial
+    link_was_up_ = true;                                                     // that it came up is no change in the first trial
+    if (std::string_view{flow_control_} == "on") switch_flow_control_off();  // some drivers agree on it with the other end only when the link comes up
 }
 
 plan::MacAddress DpdkPort::mac() const {

@@ -17,6 +17,7 @@
 #include "fault.hpp"
 #include "port/device_argument.hpp"
 #include "port/device_files.hpp"
+#include "port/device_reason.hpp"
 #include "port/device_string.hpp"
 
 namespace device_test {
@@ -159,6 +160,94 @@ TEST_CASE("a port says how many frames its ring holds, and how large a frame may
     CHECK(port::receive_room("net_ring", "net_ring0", 9212) == 9212U);
     CHECK(port::receive_room("net_af_xdp", "net_af_xdp0,iface=eth0", 2044) == 2044U + 256);
     CHECK(port::receive_room("net_af_packet", "net_af_packet0,iface=eth0,framesz=12288", 9212) == 12288U);
+}
+
+TEST_CASE("a NIC's buffers hold a whole frame in the units of its driver: it would be spread over several, and lost") {
+    CHECK(port::receive_room("net_ixgbe", "0000:01:00.0", 9014) == 9216U);
+    CHECK(port::receive_room("net_ixgbe", "0000:01:00.0", 1020) == 2048U);
+    CHECK(port::receive_room("net_e1000_em", "0000:01:00.0", 9014) == 16384U);
+    CHECK(port::receive_room("net_e1000_em", "0000:01:00.0", 4000) == 4096U);
+}
+
+namespace {
+
+/// A PCI network device as /sys shows it.
+void add_pci(const Folder& root, const std::string& address, const std::string& driver, const std::string& group) {
+    const fs::path base = root / "";
+    const fs::path device = base / "sys/bus/pci/devices" / address;
+    fs::create_directories(device);
+    write((device / "vendor").string(), "0x8086\n");
+    write((device / "device").string(), "0x10d3\n");
+    write((device / "class").string(), "0x020000\n");
+    if (!driver.empty()) fs::create_symlink("../../../../bus/pci/drivers/" + driver, device / "driver");
+    if (group.empty()) return;
+    fs::create_directories(base / "sys/kernel/iommu_groups" / group / "devices" / address);
+    fs::create_directory_symlink(base / "sys/kernel/iommu_groups" / group, device / "iommu_group");
+}
+
+bool says(const port::Refusal& refusal, const std::string& what, const std::string& next) {
+    INFO(refusal.what, " / ", refusal.next);
+    const bool is_so = refusal.what.find(what) != std::string::npos && refusal.next.find(next) != std::string::npos;
+    CHECK(is_so);
+    return is_so;
+}
+
+}  // namespace
+
+TEST_CASE("a PCI device that does not open says why, with the command that helps") {
+    const Folder root;
+    const fs::path base = root / "";
+    add_pci(root, "0000:01:00.0", "ixgbe", "5");
+    add_pci(root, "0000:01:00.1", "", "6");
+    add_pci(root, "0000:02:00.0", "ixgbe", "");
+    add_pci(root, "0000:03:00.0", "vfio-pci", "7");
+    add_pci(root, "0000:04:00.0", "vfio-pci", "8");
+    add_pci(root, "0000:04:00.1", "ixgbe", "8");
+    says(port::explain_pci("0000:09:00.0", base), "no such PCI device", "lspci");
+    says(port::explain_pci("0000:01:00.0", base), "bound to ixgbe, a driver of the kernel", "dpdk-devbind.py --bind=vfio-pci 0000:01:00.0");
+    says(port::explain_pci("01:00.1", base), "bound to no driver", "--bind=vfio-pci 0000:01:00.1");
+    says(port::explain_pci("0000:02:00.0", base), "there is no IOMMU", "Switch on the IOMMU");
+    says(port::explain_pci("0000:03:00.0,safe-mode-support=1", base), "no driver of DPDK that is installed takes it (PCI id 8086:10d3)", "evenhand check");
+    says(port::explain_pci("0000:04:00.0", base), "IOMMU group 8 has devices that the kernel still drives: 0000:04:00.1", "--bind=vfio-pci 0000:04:00.1");
+}
+
+TEST_CASE("without an IOMMU the kernel's mode that does without is enough") {
+    const Folder root;
+    const fs::path base = root / "";
+    add_pci(root, "0000:02:00.0", "ixgbe", "");
+    fs::create_directories(base / "sys/module/vfio/parameters");
+    write((base / "sys/module/vfio/parameters/enable_unsafe_noiommu_mode").string(), "Y\n");
+    says(port::explain_pci("0000:02:00.0", base), "bound to ixgbe", "--bind=vfio-pci 0000:02:00.0");
+}
+
+TEST_CASE("too few hugepages are told in megabytes, with the command that reserves enough") {
+    const Folder root;
+    const fs::path base = root / "";
+    CHECK(port::explain_hugepages(512, base)->what == "this kernel has no hugepages");
+    const fs::path pages = base / "sys/kernel/mm/hugepages/hugepages-2048kB";
+    fs::create_directories(pages);
+    fs::create_directories(base / "sys/kernel/mm/hugepages/hugepages-1048576kB");
+    write((base / "sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages").string(), "0\n");
+    write((pages / "free_hugepages").string(), "100\n");
+    says(*port::explain_hugepages(512, base), "hold 200 MB, and memory_mb is 512", "echo 256 | sudo tee");
+    write((pages / "free_hugepages").string(), "256\n");
+    CHECK_FALSE(port::explain_hugepages(512, base));
+}
+
+TEST_CASE("a driver of DPDK that is missing is named with its Debian package") {
+    const Folder root;
+    const fs::path plugins = root / "pmds-23.0";
+    CHECK(port::package_of("librte_net_e1000", plugins) == "librte-net-e1000-23");
+    CHECK(port::package_of("librte_mempool_ring", "/usr/lib/dpdk/pmds-25.0") == "librte-mempool-ring25");
+    CHECK(port::package_of("librte_net_memif", "/opt/dpdk/drivers") == "librte-net-memif");
+    CHECK(port::has_library("librte_net_memif", plugins));  // no such folder: nothing is known
+    fs::create_directories(plugins);
+    write((plugins / "librte_net_null.so.23").string(), "");
+    CHECK(port::has_library("librte_net_null", plugins));
+    CHECK_FALSE(port::explain_software_port("net_null0", plugins));
+    const auto reason = port::explain_software_port("net_af_packet0,iface=eth0", plugins);
+    REQUIRE(reason);
+    says(*reason, "DPDK's driver net_af_packet is not installed", "sudo apt-get install librte-net-af-packet23");
 }
 
 }  // namespace device_test

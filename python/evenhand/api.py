@@ -19,7 +19,7 @@ def open_testbed(
     """A testbed to measure with. Nothing is started and nothing is sent before one of its methods is called.
 
     Args:
-        path: A testbed file (TOML), or `lab:linux` for the lab that is up.
+        path: A testbed file (TOML), or `lab:linux` or `lab:vm` for a lab that is up.
         run: Store every trial in this file, which must not exist; None: nowhere. Each trial is there before the next one begins.
         engine: Default: EVENHAND_ENGINE, this checkout's, PATH.
         on_event: Gets every `ProcedureEvent` while a method measures; match it by its type. An exception of its own ends the procedure.

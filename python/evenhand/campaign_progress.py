@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.campaign.events import CampaignEvent, HookEnded, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
+from evenhand.campaign.events import CampaignEvent, HookEnded, PointArrived, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
 from evenhand.campaign.time_left import TimeLeft, learnt_from
 from evenhand.procedure import Measured, ProcedureEvent
 from evenhand.progress import ProgressDisplay
@@ -35,6 +35,7 @@ class CampaignDisplay(ProgressDisplay):
         self._repetition_began_s = time.monotonic()
         self._replayed = 0
         """Trials that come back as if they were made now, and are counted already."""
+        self._places = 1
         self._has_told_loads = True  # trials get no lines here
 
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
@@ -54,6 +55,8 @@ class CampaignDisplay(ProgressDisplay):
                 self._left.pop(point.key, None)
                 if reason is not None:
                     self.say(f"{point.key} gets no more repetitions: {reason}", style="yellow")
+            case PointArrived():
+                self._take_point(event)
             case HookEnded(failure=failure):
                 if failure is not None:
                     self.say(f"{failure[0].upper()}{failure[1:]}", style="yellow")
@@ -81,9 +84,24 @@ class CampaignDisplay(ProgressDisplay):
         per_direction = " per direction" if figure.unit == "fps" and event.value is not None else ""
         self.say(f"repetition {event.job.repetition} of {point.repetitions}: {found}{per_direction}; {self._summary()}")
 
+    def _take_point(self, event: PointArrived) -> None:
+        """Of a point that somebody else has measured."""
+        point = event.point
+        self._places = max(1, event.places)
+        self._verdicts.update(event.verdicts)
+        self._time.learn(point, sum(event.durations_s), len(event.durations_s))
+        self._left[point.key] = max(0, self._left.get(point.key, 0) - len(event.durations_s))
+        if event.reason is not None or not self._left[point.key]:
+            self._left.pop(point.key)
+        done = f"{len(self._points) - len(self._left)} of {len(self._points)} points"
+        by = "" if event.testbed is None else f" by {event.testbed}"
+        if event.reason is not None:
+            self.say(f"{point.key} gets no more repetitions{by}: {event.reason}", style="yellow")
+        self.say(f"{point.key}: stored, {len(event.durations_s)} repetitions{by}; {done}; {self._summary()}", style="bold")
+
     @property
     def _left_s(self) -> float:
-        return self._time.left_s((self._points[key], left) for key, left in self._left.items())
+        return self._time.left_s((self._points[key], left) for key, left in self._left.items()) / self._places
 
     def _summary(self) -> str:
         counts = ", ".join(f"{format_count(self._verdicts[verdict])} {verdict}" for verdict in ("PASS", "FAIL", "INVALID"))

@@ -71,7 +71,7 @@ def _least_of(column: Column, console: Console, options: ConsoleOptions) -> int:
     cells = [Measurement.get(console, options, cell).maximum for cell in column.cells]
     heading = max((len(line) for line in str(column.header).splitlines()), default=0)
     widest = max(cells, default=0)
-    return max(heading, widest if column.no_wrap else min(widest, LEAST_TEXT))
+    return max(heading, widest if column.no_wrap else min(widest, column.min_width or LEAST_TEXT))
 
 
 def _label(column: Column) -> str:

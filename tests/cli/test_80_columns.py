@@ -55,3 +55,15 @@ def test_nothing_is_lost_at_80_columns(
             for text in (str(column.header), *cells):
                 # A longer word may be folded; it is then there in parts.
                 assert {word for word in text.split() if len(word) <= LEAST_TEXT} <= words, (column.header, text)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_series_stays_a_table_and_its_bars_take_what_room_there_is(evenhand: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """Seventeen paragraphs of seven lines show no curve."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ended = evenhand("predict", "gateway-v6", "--elements", "36", "--rate", "1Mfps", "--series")
+    bars = [line.count("█") for line in ended.out.splitlines() if line.rstrip().endswith(("█", "▌"))]
+    assert len(bars) == 17
+    assert max(len(line) for line in ended.out.splitlines() if " of 36 " in line) <= columns
+    assert 10 <= max(bars) <= columns // 3
+    assert bars[0] < bars[2] < bars[-1]

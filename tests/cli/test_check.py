@@ -97,7 +97,7 @@ def test_a_dut_that_does_not_answer_is_a_finding(evenhand: Run, engine_playing: 
     engine_playing("no-dut")
     ended = evenhand("check", testbed, *QUICK)
     assert ended.code == 0, ended.err
-    assert "The DUT is not resolved: ports.left: 10.0.0.1 did not answer ARP" in ended.out
+    assert "The DUT is not resolved: left: 10.0.0.1 did not answer ARP" in ended.out
     assert "No trial was made" in ended.err
     document = fits(evenhand("check", testbed, *QUICK, "--json").json)
     assert not document["testbed"]["is_dut_resolved"]

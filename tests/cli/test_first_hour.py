@@ -15,12 +15,15 @@ import jsonschema
 import pytest
 
 from evenhand.cli.common import DirectionName, read_directions
+from evenhand.cli.usage import as_typed
+from evenhand.errors import HostError
 from evenhand.lab import linux
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile, choose_frame_size, default_plan_of
 from evenhand.procedure.single_trial import SingleTrial
 from evenhand.series import read_run
 from evenhand.trial import Deviation
+from evenhand.trial.engine_session import place_in_testbed
 from evenhand.trial.simulated import SimulatedMeasurer
 from tests.cli.running import Ended
 
@@ -121,14 +124,46 @@ def test_a_lab_is_entered_by_root_only() -> None:
         ("predict gateway-v4 --key 6d5a", "--key", "whole key"),
         ("predict gateway-v4 --elements 0", "--elements", "at most 4096"),
         ("predict gateway-v4 --table 0,1,2", "--table 0,1,2", "whole table"),
+        ("plan show gateway-v4 --hosts 0", "--hosts", "Use 1 to 65534."),
+        ("plan show gateway-v6 --networks=0", "--networks", "Use 1."),
+        ("plan show gateway-v4 --network-mode fixed", "--network-mode", "Leave it out"),
+        ("throughput {testbed} --maximum-rate 1Mfps --precision 0", "--precision", "Use 0.5%."),
+        ("throughput {testbed} --maximum-rate 1Mfps --duration 9s --final-duration 1s", "--final-duration", "at least as long"),
+        ("lab up vpp", "NAME", "Use linux."),
     ],
 )
-def test_advice_names_what_there_is(evenhand: Run, line: str, where: str, next_step: str) -> None:
-    ended = evenhand(*line.split(), "--json")
+def test_advice_names_what_there_is(evenhand: Run, line: str, where: str, next_step: str, engine_playing: Play, testbed: Path) -> None:
+    """What the library calls `final duration` is the option that was typed."""
+    engine_playing("simulated-640000")
+    ended = evenhand(*line.format(testbed=testbed).split(), "--json")
     assert ended.code == 2
     error = ended.json["error"]
     assert error["where"] == where
     assert next_step in error["next"]
+
+
+def test_what_stands_between_colons_is_no_emoji(evenhand: Run, tmp_path: Path) -> None:
+    """Rich reads `:x:` as a cross and `:b:` as a button, which an IPv6 address and a line of a file may have."""
+    (tmp_path / "passwd").write_text("root:x:0:b:root")
+    assert "'root:x:0:b:root' is no number" in evenhand("predict", "gateway-v4", "--table", tmp_path / "passwd").err
+
+
+def test_a_place_in_a_request_to_the_engine_is_the_option_that_was_typed() -> None:
+    for where, typed in (("limits.overdue_after_us", "--overdue-after"), ("rate_fps", "--rate"), ("duration_s", "--duration=1e9s")):
+        assert as_typed(HostError("no", where=where), ["trial", "lab.toml", typed, "1"]).where == typed.partition("=")[0]
+    assert as_typed(HostError("no", where="rate_fps"), ["demo"]).where == "rate_fps"
+
+
+@pytest.mark.parametrize(
+    ("engine_says", "place"),
+    [
+        ("workers", "tester.cpus"), ("ports", "left.device, right.device"), ("ports.left.device", "left.device"),
+        ("ports.right", "right"), ("host.memory_mb", "tester.memory"), ("learning", "learning"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_the_engine_names_the_key_of_the_testbed_file(engine_says: str, place: str) -> None:
+    """Nobody who wrote `cpus` knows what a worker is."""
+    assert place_in_testbed(engine_says) == place
 
 
 def test_the_smallest_frame_is_the_default_without_a_word_about_64() -> None:

@@ -94,3 +94,12 @@ def test_a_run_that_cannot_even_begin_leaves_no_file(engine_playing: Play, testb
     assert "the run cannot be stored" in ended.stderr
     assert not run.exists()
     assert not (tmp_path / "engine-was-started").exists()
+
+
+@pytest.mark.root
+def test_a_picture_that_does_not_fit_leaves_no_half_of_one(small_disk: Path) -> None:
+    (small_disk / "filler").write_bytes(b"x" * (ROOM_OCTETS - 8192))
+    ended = evenhand("predict", "gateway-v4", "--picture", small_disk / "series.svg")
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert "No space left" in ended.stderr
+    assert not (small_disk / "series.svg").exists()

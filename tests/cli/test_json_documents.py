@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from evenhand.cli.main import app
 from tests.cli.running import Ended
+from tests.exchange.confs import SIIT
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
@@ -42,11 +43,13 @@ LINES: dict[str, tuple[str, ...]] = {
     "check": ("check", "--watch", "0"),
     "compare": ("compare", "run.evenhand", "run.evenhand", "--fail-below", "0.97"),
     "dut setup": ("dut", "setup", "gateway-v4", "--os", "linux", "--left", "eth1", "--right", "eth2"),
+    "import": ("import", str(SIIT), "--command", "siitperf-tp 84 100000 60 2000 2 0", "--output", "imported.toml"),
     "lab": ("lab", "status", "linux"),
     "latency": ("latency", "TESTBED", "--rate", "10kfps", "--duration", "1s", "--from", "0.5s", "--repetitions", "2", "--no-run"),
     "learn": ("learn", "TESTBED"),
     "loss": ("loss", "TESTBED", *QUICK),
     "pdv": ("pdv", "TESTBED", "--rate", "700kfps", "--duration", "1s", "--repetitions", "2", "--ipdv", "--no-run"),
+    "plan export": ("plan", "export", "gateway-v6", "--rate", "1kfps"),
     "plan frames": ("plan", "frames", "gateway-v6"),
     "plan prove": ("plan", "prove", "gateway-v4", "--frames", "1M"),
     "plan show": ("plan", "show", "nets-v6-gateway"),
@@ -60,6 +63,7 @@ ELSEWHERE = {
     "run": "tests/campaign/test_documents.py",
     "status": "tests/campaign/test_documents.py",
     "demo": "tests/cli/test_reference_demo.py",
+    **dict.fromkeys(("dut apply", "dut check", "dut status", "dut undo"), "tests/dut/test_over_ssh.py"),
     "router": "tests/cli/test_router.py",
     "show": "tests/cli/test_show.py",
 }

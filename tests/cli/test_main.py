@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,25 @@ def test_a_signal_within_the_first_trial_leaves_no_run_and_says_so(
     assert process.returncode == 130
     assert "No trial is stored." in said
     assert not run.exists()
+
+
+@pytest.mark.parametrize("module", ["evenhand", "evenhand.errors", "typer", "evenhand.cli.main"])
+def test_ctrl_c_while_the_command_loads_leaves_no_trace(module: str) -> None:
+    """A second, or five on a busy machine, in which an early Ctrl-C showed where Python was."""
+    program = (
+        "import builtins, signal, sys; import evenhand_command; real = builtins.__import__\n"
+        "def interrupted(name, *others):\n"
+        f"    if name == {module!r}: builtins.__import__ = real; signal.raise_signal(signal.SIGINT)\n"
+        "    return real(name, *others)\n"
+        "builtins.__import__ = interrupted; sys.argv = ['evenhand', 'plan', 'show', 'gateway-v4']; evenhand_command.run()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Interrupted.\n")
+
+
+def test_the_command_is_what_catches_that() -> None:
+    (entry,) = entry_points(group="console_scripts", name="evenhand")
+    assert entry.value == "evenhand_command:run"
 
 
 def _start(*arguments: str | Path) -> subprocess.Popen[bytes]:

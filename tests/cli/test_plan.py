@@ -167,6 +167,7 @@ def test_a_wrong_direction_is_refused(evenhand: Run) -> None:
         (("--source-ports", "fixed", "--destination-ports", "fixed"), (49184, 49184, "fixed"), (7, 7, "fixed")),
         (("--source-ports", "0xC020"), (49184, 49184, "fixed"), (1, 49151, "pseudorandom")),
         (("--destination-ports", "4000-4999"), (1024, 65535, "pseudorandom"), (4000, 4999, "pseudorandom")),
+        (("--source-ports", "5-9:increment", "--destination-ports", "4000-4999:decrement"), (5, 9, "increment"), (4000, 4999, "decrement")),
     ],
 )
 @pytest.mark.parametrize("plan", ["gateway-v4", "nets-v6-gateway"])
@@ -181,7 +182,7 @@ def test_ports_are_a_range_one_or_those_of_rfc_2544(
         assert (f"{first} (fixed)" if mode == "fixed" else f"{first}-{last}") in shown
 
 
-@pytest.mark.parametrize("text", ["0", "0-7", "7-1", "65536", "any", "", "1-2-3", "0x", "-7"])
+@pytest.mark.parametrize("text", ["0", "0-7", "7-1", "65536", "any", "", "1-2-3", "0x", "-7", "7:increment", "1-9:fixed", "1-9:"])
 def test_what_is_no_range_of_ports_is_refused(evenhand: Run, text: str) -> None:
     ended = evenhand("plan", "show", "gateway-v4", f"--source-ports={text}")
     assert ended.code == 2

@@ -44,11 +44,17 @@ def make_host(root: Path, changes: Mapping[str, str | None] | None = None) -> Pa
     return root
 
 
-def add_nic(root: Path, address: str, driver: str | None, *interfaces: str, virtio: bool = False) -> None:
+E1000E = "pci:v00008086d000010D3sv*sd*bc*sc*i*"
+PLUGINS = "usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0"
+
+
+def add_nic(root: Path, address: str, driver: str | None, *interfaces: str, virtio: bool = False, modalias: str = "") -> None:
     """A PCI network device as /sys shows it."""
     folder = root / "sys/bus/pci/devices" / address
     folder.mkdir(parents=True)
     (folder / "class").write_text("0x020000\n")
+    if modalias:
+        (folder / "modalias").write_text(f"{modalias}\n")
     if driver is not None:
         (folder / "driver").symlink_to(root / "sys/bus/pci/drivers" / driver)
     for interface in interfaces:

@@ -16,7 +16,7 @@ from evenhand.host import Finding, HostSurvey, Part, State, survey_host
 from evenhand.host.reading import format_cpu_list, parse_cpu_list
 from evenhand.testbed import HostNetwork
 from evenhand.trial import CpuStalls, Watch, WatchedClock
-from tests.host.fake_host import add_nic, make_host
+from tests.host.fake_host import E1000E, PLUGINS, add_nic, make_host
 
 NETWORK = HostNetwork(frozenset({"eth0", "eth1", "eth2"}), {"eth0": "it carries a default route"})
 ABOUT = {"version": "0.1.0", "dpdk": "22.11.11"}
@@ -183,6 +183,63 @@ def test_a_host_whose_only_nic_is_its_own_has_no_port(tmp_path: Path) -> None:
     ports = finding(survey(tmp_path, nics=False), "PCI ports")
     assert ports.missing_for == (Part.NICS,)
     assert ports.commands == ()
+
+
+KNOWN_NIC = "pci:v00008086d000010D3sv00008086sd00000000bc02sc00i00"
+NIC_FILES = {
+    "lib/modules/6.1.0-1-amd64/modules.alias": f"alias {E1000E} e1000e\nalias pci:v00001AF4d*sv*sd*bc*sc*i* virtio_pci\n",
+    f"{PLUGINS}/librte_net_e1000.so.23": "",
+}
+
+
+def nics_of(found: HostSurvey) -> dict[str, Mapping[str, Any]]:
+    return {nic["address"]: nic for nic in finding(found, "PCI ports").facts["nics"]}
+
+
+def test_a_nic_under_vfio_pci_is_told_how_to_go_back_to_its_own_driver(tmp_path: Path) -> None:
+    add_nic(tmp_path, "0000:01:00.0", "vfio-pci", modalias=KNOWN_NIC)
+    add_nic(tmp_path, "0000:01:00.1", "ixgbe", "eth1", modalias=KNOWN_NIC)
+    nics = nics_of(survey(tmp_path, NIC_FILES, nics=False))
+    assert nics["0000:01:00.0"]["kernel_driver"] == "e1000e"
+    assert nics["0000:01:00.0"]["give_back_command"] == "sudo dpdk-devbind.py --bind=e1000e 0000:01:00.0"
+    assert nics["0000:01:00.0"]["bind_command"] is None
+    assert nics["0000:01:00.1"]["bind_command"] == "sudo dpdk-devbind.py --bind=vfio-pci 0000:01:00.1"
+    assert nics["0000:01:00.1"]["give_back_command"] is None
+
+
+def test_a_virtio_nic_goes_back_to_the_driver_whose_name_has_another_dash(tmp_path: Path) -> None:
+    add_nic(tmp_path, "0000:01:00.0", "vfio-pci", modalias="pci:v00001AF4d00001041sv00001AF4sd00001100bc02sc00i00")
+    nics = nics_of(survey(tmp_path, NIC_FILES, nics=False))
+    assert nics["0000:01:00.0"]["give_back_command"] == "sudo dpdk-devbind.py --bind=virtio-pci 0000:01:00.0"
+    assert nics["0000:01:00.0"]["dpdk_driver"] == "virtio"
+
+
+def test_a_nic_with_an_address_is_warned_of_and_never_named_in_a_command(tmp_path: Path) -> None:
+    """R6815-01, and whoever is logged in over that NIC stays so."""
+    make_host(tmp_path)
+    add_nic(tmp_path, "0000:01:00.0", "ixgbe", "eth1")
+    add_nic(tmp_path, "0000:02:00.0", "ixgbe", "eth2")
+    network = HostNetwork(NETWORK.names, NETWORK.default_route_of, {"eth1": ("192.0.2.7", "2001:db8::7")})
+    found = survey_host(about=ABOUT, watched=watch_of(), root=tmp_path, allowed=range(8), network=network, has_program=lambda name: True)
+    nic = nics_of(found)["0000:01:00.0"]
+    assert nic["bind_command"] is None
+    assert nic["warning"] == "it carries 192.0.2.7, 2001:db8::7: the host would lose that network"
+    ports = finding(found, "PCI ports")
+    assert ports.commands == ()
+    assert "0000:01:00.0 is in use: it carries 192.0.2.7" in ports.advice
+
+
+def test_a_missing_driver_of_dpdk_is_named_with_its_debian_package(tmp_path: Path) -> None:
+    for number in range(2):
+        add_nic(tmp_path, f"0000:01:00.{number}", "vfio-pci", modalias=KNOWN_NIC)
+    other = {**NIC_FILES, f"{PLUGINS}/librte_net_e1000.so.23": None, f"{PLUGINS}/librte_net_virtio.so.23": ""}
+    found = survey(tmp_path, other, nics=False)
+    assert nics_of(found)["0000:01:00.0"]["missing_package"] == "librte-net-e1000-23"
+    ports = finding(found, "PCI ports")
+    assert ports.missing_for == (Part.NICS,)
+    assert ports.commands == ("sudo apt-get install librte-net-e1000-23",)
+    installed = survey(tmp_path / "other", NIC_FILES)
+    assert finding(installed, "PCI ports").state is State.GOOD
 
 
 def test_without_an_engine_nothing_runs(tmp_path: Path) -> None:

@@ -21,13 +21,15 @@ from evenhand.report.check import (
     ceiling_lines,
     dut_line,
     host_table,
+    nic_lines,
+    nics_table,
     parts_table,
     ports_table,
 )
 from evenhand.search import find_tester_ceiling
 from evenhand.testbed import HostNetwork, lay_out_workers
 from evenhand.trial import CpuStalls, Limits, SimulatedMeasurer, Watch, WatchedClock
-from tests.host.fake_host import add_nic, make_host
+from tests.host.fake_host import E1000E, PLUGINS, add_nic, make_host
 
 COLUMNS = 80
 LONG = "net_memif{},role=server,id=0,socket=/tmp/evenhand-a-rather-long-name/cable,socket-abstract=no,rsize=11"
@@ -77,6 +79,32 @@ def test_findings_and_advice_are_whole_at_80_columns(tmp_path: Path) -> None:
     assert "sudo apt-get install dpdk" in commands
     advised = [finding for finding in survey.findings if finding.advice]
     assert len(lines) - len(commands) == len(advised)
+
+
+def test_nics_are_whole_at_80_columns_with_the_commands_that_bind_them_and_take_them_back(tmp_path: Path) -> None:
+    make_host(tmp_path, {"lib/modules/6.1.0-1-amd64/modules.alias": f"alias {E1000E} e1000e\n", f"{PLUGINS}/librte_net_null.so.23": ""})
+    known = "pci:v00008086d000010D3sv00008086sd00000000bc02sc00i00"
+    add_nic(tmp_path, "0000:01:00.0", "vfio-pci", modalias=known)
+    add_nic(tmp_path, "0000:01:00.1", "ixgbe", "enp1s0f1np1", modalias=known)
+    add_nic(tmp_path, "0000:02:00.0", "ixgbe", "eth0")
+    survey = survey_host(
+        about={"version": "0.1.0", "dpdk": "22.11.11"}, watched=None, root=tmp_path, allowed=range(8),
+        network=HostNetwork(frozenset(), {"eth0": "it carries a default route"}), has_program=lambda name: True,
+    )  # fmt: skip
+    table = nics_table(survey)
+    assert table is not None
+    text = shown(table)
+    assert "0000:01:00.1" in text
+    assert "net_e1000 (missing)" in text
+    assert list(nic_lines(survey)) == [
+        "To install drivers of DPDK that are missing:",
+        "    sudo apt-get install librte-net-e1000-23",
+        "To give a NIC to DPDK, if no cable of it leads to a network that people use:",
+        "    sudo dpdk-devbind.py --bind=vfio-pci 0000:01:00.1",
+        "To give a NIC back to the kernel:",
+        "    sudo dpdk-devbind.py --bind=e1000e 0000:01:00.0",
+        "Do not bind 0000:02:00.0: it carries a default route: the host would lose its network.",
+    ]
 
 
 @pytest.mark.parametrize("is_resolved", [True, False])

@@ -14,6 +14,7 @@ from evenhand.report.bias_page import write_bias_page
 from evenhand.report.page import write_page
 from tests.report.campaigns import appendix_a
 from tests.report.chromium import Browser, browser, find_chromium
+from tests.report.inside_records import witnessed
 from tests.report.test_bias import cases
 
 pytestmark = [
@@ -21,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed: tools/install-dependencies prove"),
 ]
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-PAGES = ("campaign-v4", "campaign-v6", "demo-v4", "demo-v6")
+PAGES = ("campaign-v4", "campaign-v6", "inside-v4", "inside-v6", "demo-v4", "demo-v6")
 CUT = """[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && !e.closest('svg, thead, .head, div.table') &&
     e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.outerHTML.slice(0, 90))"""
 """Elements that reach beyond the right edge: what they show is cut, also where the page does not scroll. Tables scroll in their own box."""
@@ -35,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("pages")
     for version in (4, 6):
         write_page(appendix_a(version, 4), made / f"campaign-v{version}.html")
+        write_page(witnessed(appendix_a(version, 1, is_series_only=True)), made / f"inside-v{version}.html")
         host, versions = {"cpu_model": "a CPU", "is_virtual_machine": True}, {"evenhand": "0.1.0"}
         write_bias_page(
             cases(f"gateway-v{version}"), made / f"demo-v{version}.html", host=host, versions=versions, command=["evenhand", "demo"],

@@ -157,7 +157,15 @@ def test_lock_files_hold_what_pyproject_asks_for_each_package_once() -> None:
     assert {_normal(name) for name in project["optional-dependencies"]["docs"]} <= set(to_run | for_docs)
     assert set(to_run) & set(besides | for_docs) == set()
     assert {name: besides[name] for name in set(besides) & set(for_docs)} == {name: for_docs[name] for name in set(besides) & set(for_docs)}
+    to_distribute = _locked("requirements-distributed.lock")
+    assert {_normal(name) for name in project["optional-dependencies"]["distributed"]} <= set(to_distribute)
+    assert set(to_run) & set(to_distribute) == set()
+    for others in (besides, for_docs, _locked("requirements-prove.lock")):
+        assert {name: to_distribute[name] for name in set(to_distribute) & set(others)} == {
+            n: others[n] for n in set(to_distribute) & set(others)
+        }
     assert all(to_run.values())
+    assert all(to_distribute.values())
     assert all(besides.values())
     assert all(for_docs.values())
 
@@ -169,5 +177,5 @@ def test_virtualenv_holds_the_locked_versions() -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "freeze", "--exclude-editable"]
     frozen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = {_normal(line): line.partition("==")[2] for line in frozen.splitlines()}
-    wanted = _locked("requirements.lock") | _locked("requirements-dev.lock")
+    wanted = _locked("requirements.lock") | _locked("requirements-dev.lock") | _locked("requirements-distributed.lock")
     assert {name: found.get(name) for name in wanted} == wanted

@@ -17,9 +17,12 @@ from evenhand.analysis.model import (
     Ratio,
     Shape,
 )
+from evenhand.analysis.testbeds import BedDifference, BedsVerdict, compare_testbeds, values_by_testbed
 
 __all__ = [
     "Analysis",
+    "BedDifference",
+    "BedsVerdict",
     "BiasVerdict",
     "ComparedRun",
     "ComparedValue",
@@ -38,4 +41,6 @@ __all__ = [
     "Shape",
     "analyse",
     "compare",
+    "compare_testbeds",
+    "values_by_testbed",
 ]

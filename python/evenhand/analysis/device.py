@@ -15,6 +15,7 @@ from evenhand.plan import (
     RFC4814_SOURCE_PORTS,
     TOPOLOGIES,
     AddressPlan,
+    Mode,
     UdpRange,
     make_plan,
 )
@@ -76,20 +77,22 @@ def plan_of(point: Point) -> AddressPlan | None:
         options[key] = _read_ports(options.get(key), default, classic)
     try:
         return make_plan(point.plan, point.hosts, networks=point.networks, **options)
-    except (RequestError, TypeError):
+    except (RequestError, TypeError, AttributeError):  # ports of another form are still the text
         return None
 
 
 def _read_ports(text: object, default: UdpRange, classic: UdpRange) -> object:
-    """As a campaign file has them: `1024-65535`, `7`, `fixed`."""
+    """As a campaign file has them: `1024-65535`, `1024-65535:increment`, `7`, `fixed`."""
     if text is None:
         return default
     if text == "fixed":
         return classic
-    first, _, last = str(text).partition("-")
+    span, _, order = str(text).partition(":")
+    first, _, last = span.partition("-")
     if not first.isdecimal() or not (last or first).isdecimal():
         return text
-    return UdpRange(first=int(first), last=int(last or first), mode="pseudorandom" if last else "fixed")
+    mode: Mode = "increment" if order == "increment" else "decrement" if order == "decrement" else "pseudorandom"
+    return UdpRange(first=int(first), last=int(last or first), mode=mode if last else "fixed")
 
 
 def is_known_plan(name: str) -> bool:

@@ -9,6 +9,7 @@ from evenhand.analysis.model import Analysis, Curve
 from evenhand.analysis.plateau import LEAST_FOR_TEST
 from evenhand.analysis.published import published_comparisons
 from evenhand.analysis.ratios import ratios_of
+from evenhand.analysis.testbeds import compare_testbeds
 from evenhand.analysis.words import join
 from evenhand.series.campaign import CampaignRecord, PointState
 
@@ -22,6 +23,7 @@ def analyse(record: CampaignRecord) -> Analysis:
         bias=bias_verdicts(record, curves),
         published=published_comparisons(record, curves),
         warnings=tuple(line for curve in curves for line in _warnings(curve)),
+        testbeds=compare_testbeds(record),
     )
 
 

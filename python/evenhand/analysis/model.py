@@ -7,12 +7,15 @@ N is always the number of addresses a side. `performance` means: of a figure whe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.plan import Direction
 from evenhand.procedure.statistics import Interval, Statistics
 from evenhand.series.campaign import Figure, HashType, PointState, ProcedureName
 from evenhand.units import format_count
+
+if TYPE_CHECKING:
+    from evenhand.analysis.testbeds import BedsVerdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,6 +365,8 @@ class Analysis:
     """For each direct series of throughput that has a shape."""
     warnings: tuple[str, ...]
     """Too few repetitions, points without a number, what could not be said."""
+    testbeds: BedsVerdict | None = None
+    """Whether they agree; None: no point was measured by more than one."""
 
     @property
     def verdict(self) -> str:
@@ -379,4 +384,5 @@ class Analysis:
             "bias": [verdict.to_document() for verdict in self.bias],
             "published": [comparison.to_document() for comparison in self.published],
             "warnings": list(self.warnings),
+            "testbeds": None if self.testbeds is None else self.testbeds.to_document(),
         }

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from evenhand.campaign.jobs import Job
@@ -54,7 +54,24 @@ class HookEnded:
     failure: str | None
 
 
-CampaignEvent = PointBegan | RepetitionBegan | RepetitionEnded | PointEnded | HookEnded
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointArrived:
+    """A point, or what one testbed had to measure of it, was measured elsewhere, and is stored."""
+
+    point: Point
+    testbed: str | None
+    """None: it came to nothing."""
+    reason: str | None
+    """Why it gets no more repetitions."""
+    durations_s: tuple[float, ...]
+    """Of its repetitions."""
+    verdicts: Mapping[str, int]
+    """Of its trials."""
+    places: int
+    """Testbeds that measure at the same time."""
+
+
+CampaignEvent = PointBegan | RepetitionBegan | RepetitionEnded | PointEnded | HookEnded | PointArrived
 OnCampaignEvent = Callable[[CampaignEvent | ProcedureEvent], None]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: who measures the points. Here it is this process, one after the other; another way has to meet `Executor`."""
+"""Campaign: who measures the points. Here it is this process, one after the other; `scheduled.py` has those of other machines."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Protocol
 
 from evenhand.campaign.events import OnCampaignEvent
-from evenhand.campaign.measure import Keeper, PointOrder, measure_point
+from evenhand.campaign.measure import PointOrder, measure_point
 from evenhand.series.campaign import Point
+from evenhand.series.campaign_store import CampaignStore
 
 
 class Executor(Protocol):
     """Measures points, each at one place at a time."""
 
-    def run(self, orders: Iterable[PointOrder], keeper: Keeper, on_event: OnCampaignEvent) -> Iterator[Point]:
+    def run(self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent) -> Iterator[Point]:
         """Gives each point when all of it is kept.
 
         Args:
-            orders: Is asked for the next one only when there is a place for it: what a point takes from an earlier one must be known then.
+            orders: None of them takes anything from another. Is asked for the next one only when there is a place for it.
         """
         ...
 
@@ -31,7 +32,7 @@ class HereExecutor:
 
     engine: Path | None = None
 
-    def run(self, orders: Iterable[PointOrder], keeper: Keeper, on_event: OnCampaignEvent) -> Iterator[Point]:
+    def run(self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent) -> Iterator[Point]:
         """See `Executor`."""
         for order in orders:
             measure_point(order, keeper, engine=self.engine, on_event=on_event)

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from evenhand.dut.facts import without_set_up
 from evenhand.procedure import Setup
+from evenhand.procedure.inside import READ_THERE, lasting_facts, with_facts
 from evenhand.series import read_host_facts
 from evenhand.series.folders import without_folders
 from evenhand.testbed import DutFacts, Testbed
@@ -18,6 +20,8 @@ FACTS = tuple(DutFacts.model_fields)
 """Of both machines, by the keys of the testbed file's `[dut.facts]` (SEED-84)."""
 NOT_OF_A_TESTER = ("flow_hash", "policing")
 """It forwards nothing."""
+HASH_OF_POINTS = f"of each point its own, with its results{READ_THERE}"
+"""A campaign may set it from point to point, and each search has what was read before it."""
 
 
 def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # noqa: PT028 (no test, whatever its name)
@@ -28,8 +32,14 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
     tester = tester_facts(setup.testbed, root)
     own = setup.router or setup.lab
     dut: dict[str, Any] = dict.fromkeys(FACTS)
+    inside = lasting_facts(setup)
     if own is None:
         dut |= setup.testbed.dut.facts.model_dump()
+        if inside is not None:
+            dut = {**with_facts(dut, inside), **({} if dut["flow_hash"] else {"flow_hash": HASH_OF_POINTS})}
+    elif inside is not None:
+        # A virtual machine: a computer of its own on the tester's CPUs.
+        dut = {**with_facts(dut | {"cpu_model": tester["cpu_model"]}, inside), "flow_hash": HASH_OF_POINTS}
     else:
         # It is a program on this machine, so the machine is the same.
         dut |= {key: value for key, value in tester.items() if key not in ("cores", "nic", "driver")}
@@ -39,6 +49,7 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
         "tester": tester,
         "dut": dut,
         "own_dut": None if own is None else without_folders(own.facts()),
+        **({} if inside is None else {"inside_dut": {"facts": without_set_up(inside)}}),
         "missing": {
             "tester": [key for key in FACTS if tester.get(key) is None and key not in NOT_OF_A_TESTER],
             "dut": [key for key in FACTS if dut[key] is None],

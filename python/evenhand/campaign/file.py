@@ -199,6 +199,8 @@ class CampaignFile(_Table):
     preset: Text | None = None
     testbed: Text | None = None
     """A testbed file, beside this one or by its path from here; `lab:linux`; or `reference`. None: it is named when the campaign runs."""
+    on_each_testbed: Texts = ()
+    """Names of workers, on each of which every point is measured with all its repetitions. Empty: on any one."""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
     order: Order = "shuffled"
     hooks: Hooks = Hooks()
@@ -228,6 +230,8 @@ class CampaignFile(_Table):
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"two suites have the name {twice!r}")
+        if len(set(self.on_each_testbed)) < len(self.on_each_testbed):
+            raise ValueError("on-each-testbed names a testbed twice")
         if self.reference is not None and self.testbed not in (None, REFERENCE):
             raise ValueError(f'[reference] is the DUT of testbed = "{REFERENCE}", and here it is {self.testbed!r}')
         return self

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
+from evenhand.campaign.dut_setup import set_up_for
 from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
 from evenhand.campaign.facts import testbed_facts
 from evenhand.campaign.file import REFERENCE, Hooks, Reference
@@ -23,6 +24,7 @@ from evenhand.procedure import (
     Conditions,
     Note,
     OpenTestbed,
+    Recorder,
     Setup,
     SinglePair,
     Throughput,
@@ -34,10 +36,10 @@ from evenhand.reference import reference_router
 from evenhand.series.campaign import HookRun, Point
 from evenhand.series.campaign_store import Ended
 from evenhand.series.figures import value_of
-from evenhand.series.repetition_recorder import STOPPED, CannotContinueError, RepetitionRecorder
+from evenhand.series.repetition_recorder import STOPPED, CannotContinueError
 from evenhand.series.run_points import why_no_number
 from evenhand.series.store import StorageError
-from evenhand.trial import TrialResult, join_directions
+from evenhand.trial import Replay, TrialResult, join_directions
 
 ENGINE_ENDS_WITHIN_S = 15.0
 """When a campaign was killed and goes on at once, its engine may still be closing the ports."""
@@ -53,7 +55,7 @@ class PointOrder:
     """In the order of their numbers."""
     hooks: Hooks
     testbed: str
-    """A testbed file, `lab:linux`, or `reference`."""
+    """A testbed file, `lab:linux`, or `reference`. For workers elsewhere the name of one of them; empty: any of them."""
     reference: Reference | None
     throughput_fps: float | None = None
     """Per direction, of the point whose throughput this one takes."""
@@ -61,10 +63,23 @@ class PointOrder:
     """What the suite found with one address pair under the same conditions (SEED-02)."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """For its hooks, besides what they are told of the point."""
+    run: str = ""
+    """Which run this is, for a DUT that it sets up (see `dut_setup.name_of_run`)."""
 
 
-class Keeper(Protocol):
-    """Where a point's trials are kept as they are made; `CampaignStore` is one."""
+class RepetitionKeeper(Recorder, Replay, Protocol):
+    """Where one repetition is kept, with what it had before it was cut short."""
+
+    @property
+    def stored_trials(self) -> int:
+        """That it had."""
+
+
+Kept = TypeVar("Kept", bound=RepetitionKeeper)
+
+
+class Keeper(Protocol[Kept]):
+    """Where a point's trials are kept as they are made: `CampaignStore` in a file, `CollectingKeeper` for somebody elsewhere."""
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
         """What is known of a testbed; gives the name for `begin`."""
@@ -72,10 +87,10 @@ class Keeper(Protocol):
     def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
         """A command that has ended."""
 
-    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> RepetitionRecorder:
+    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> Kept:
         """A repetition begins, or goes on."""
 
-    def end(self, recorder: RepetitionRecorder, ended: Ended) -> None:
+    def end(self, recorder: Kept, ended: Ended) -> None:
         """It has ended."""
 
     def end_point(self, point: Point, reason: str) -> None:
@@ -86,12 +101,13 @@ class _HookFailedError(Exception):
     pass
 
 
-def measure_point(order: PointOrder, keeper: Keeper, *, engine: Path | None, on_event: OnCampaignEvent) -> None:
+def measure_point(order: PointOrder, keeper: Keeper[Kept], *, engine: Path | None, on_event: OnCampaignEvent) -> None:
     """All jobs of the order. A point that cannot be measured is kept with the reason, and that is no error.
 
     Raises:
         StorageError: Nothing can be kept any longer.
         InUseError: Another tester has the testbed.
+        HeldError: Somebody else has set up its DUT.
         EvenhandError: There is no testbed, which is so for every other point.
         KeyboardInterrupt: A trial was stopped.
     """
@@ -101,7 +117,9 @@ def measure_point(order: PointOrder, keeper: Keeper, *, engine: Path | None, on_
     try:
         _run_hook("before_point", order, keeper, on_event)
         with _setup_of(order) as setup:
-            reason = _measure_on(setup, order, keeper, engine, on_event)
+            reason = set_up_for(point, setup, keeper, on_event, run=order.run)
+            if reason is None:
+                reason = _measure_on(setup, order, keeper, engine, on_event)
     except _HookFailedError as failure:
         reason = str(failure)
     finally:
@@ -112,7 +130,7 @@ def measure_point(order: PointOrder, keeper: Keeper, *, engine: Path | None, on_
     on_event(PointEnded(point=point, reason=reason))
 
 
-def _measure_on(setup: Setup, order: PointOrder, keeper: Keeper, engine: Path | None, on_event: OnCampaignEvent) -> str | None:
+def _measure_on(setup: Setup, order: PointOrder, keeper: Keeper[Kept], engine: Path | None, on_event: OnCampaignEvent) -> str | None:
     """Why it could not be measured; None if it was."""
     testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
     try:
@@ -132,7 +150,7 @@ def _measure_repetition(
     setup: Setup,
     testbed: str,
     order: PointOrder,
-    keeper: Keeper,
+    keeper: Keeper[Kept],
     engine: Path | None,
     on_event: OnCampaignEvent,
 ) -> None:
@@ -225,6 +243,9 @@ def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
     facts = testbed_facts(setup)
     testbed = setup.testbed.model_dump(mode="json")
     testbed["dut"].pop("threads", None)
+    for key in ("ssh", "os", "left", "right"):  # a run that was begun when there were no such keys goes on
+        if testbed["dut"][key] is None:
+            del testbed["dut"][key]
     if setup.router is not None:
         # Each point has a router of its own: what is set for it stands with its searches.
         reference = (order.reference or Reference()).to_document()
@@ -233,7 +254,7 @@ def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
     return {**facts, "testbed": testbed}
 
 
-def _run_hook(when: str, order: PointOrder, keeper: Keeper, on_event: OnCampaignEvent) -> None:
+def _run_hook(when: str, order: PointOrder, keeper: Keeper[Kept], on_event: OnCampaignEvent) -> None:
     environment = {**order.environment, **environment_of(order.point)}
     failure = run_and_keep(when, order.hooks, environment, keeper, on_event, point=order.point)
     if failure is not None:
@@ -244,7 +265,7 @@ def run_and_keep(
     when: str,
     hooks: Hooks,
     environment: Mapping[str, str],
-    keeper: Keeper,
+    keeper: Keeper[Kept],
     on_event: OnCampaignEvent,
     *,
     point: Point | None = None,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, product, takewhile
 from typing import Any
 
@@ -51,6 +51,15 @@ class CampaignPlan:
     """As it is found from here: a file, `lab:linux`, or `reference`. None: the file names none."""
     reference: Reference | None
     """Set if the testbed is, or may be, `reference`."""
+    on_each_testbed: tuple[str, ...] = ()
+    """Workers on each of which every point is measured; empty: on any one."""
+
+    def numbers_on(self, point: Point, testbed: str) -> range:
+        """Of the repetitions that this one of them measures; all, if none is named."""
+        if testbed not in self.on_each_testbed:
+            return range(1, point.repetitions + 1)
+        place, share = self.on_each_testbed.index(testbed), point.repetitions // len(self.on_each_testbed)
+        return range(place * share + 1, (place + 1) * share + 1)
 
 
 def expand(file: CampaignFile) -> CampaignPlan:
@@ -70,11 +79,15 @@ def expand(file: CampaignFile) -> CampaignPlan:
     _check_keys(points, file.where)
     if file.testbed == REFERENCE or file.reference is not None:
         _check_reference(file, points)
-    spec = {**file.to_document(), "testbed": without_folders(file.testbed), "hooks": _spec_of_hooks(file.hooks), "suite": suites}
+    document = file.to_document()
+    if not file.on_each_testbed:
+        del document["on-each-testbed"]  # so that a campaign from before this key can be gone on with
+    points = [replace(point, repetitions=point.repetitions * max(1, len(file.on_each_testbed))) for point in points]
+    spec = {**document, "testbed": without_folders(file.testbed), "hooks": _spec_of_hooks(file.hooks), "suite": suites}
     return CampaignPlan(
         name=file.name, seed=file.seed, order=file.order, spec=spec, points=tuple(points), hooks=file.hooks,
         suite_hooks={suite.name: suite.hooks.over(file.hooks) for suite in file.suite}, testbed=file.testbed_place,
-        reference=file.reference or (Reference() if file.testbed == REFERENCE else None),
+        reference=file.reference or (Reference() if file.testbed == REFERENCE else None), on_each_testbed=file.on_each_testbed,
     )  # fmt: skip
 
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import median
 
+from evenhand.campaign.dut_setup import check_reachable_dut, dut_over_ssh, name_of_run, put_dut_back
 from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
 from evenhand.campaign.executor import Executor
 from evenhand.campaign.file import REFERENCE, Hooks
@@ -15,8 +17,8 @@ from evenhand.campaign.jobs import Job, jobs
 from evenhand.campaign.measure import PointOrder, run_and_keep
 from evenhand.campaign.options import AFTER
 from evenhand.campaign.points import CampaignPlan
-from evenhand.errors import RequestError
-from evenhand.procedure import RESULTS_OF_THE_DUT, SinglePair, read_setup
+from evenhand.errors import EvenhandError, RequestError
+from evenhand.procedure import RESULTS_OF_THE_DUT, Note, SinglePair
 from evenhand.programs import ROUTER, find_program
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point
@@ -30,12 +32,13 @@ def check_testbed(testbed: str) -> None:
     """What is wrong with the testbed is so for every point, and is told before the first.
 
     Raises:
-        RequestError, HostError: As `read_setup`; or there is no program of the reference router.
+        RequestError, HostError: As `read_setup`; or there is no program of the reference router; or the DUT that is to be set up over SSH
+            cannot be reached, or not be used so.
     """
     if testbed == REFERENCE:
         find_program(ROUTER)
     else:
-        read_setup(testbed)
+        check_reachable_dut(testbed)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +49,7 @@ class CampaignRunner:
     store: CampaignStore
     executor: Executor
     testbed: str
+    """Empty if workers elsewhere have theirs."""
     on_event: OnCampaignEvent = ignore
     on_point: OnPoint = field(default=lambda point: None)
     """Is called when a point has ended and is stored. The place for whoever rewrites a page while the campaign goes on."""
@@ -57,9 +61,27 @@ class CampaignRunner:
             StorageError: The file cannot be written any further.
             EvenhandError: Something that concerns every point.
         """
-        for suite, group in groupby(self._left(), key=lambda left: left[0].point.suite):
-            self._run_suite(suite, list(group))
+        with self._dut_as_before():
+            for suite, group in groupby(self._left(), key=lambda left: left[0].point.suite):
+                self._run_suite(suite, list(group))
         self.store.finish()
+
+    @contextmanager
+    def _dut_as_before(self) -> Iterator[None]:
+        """Whatever happens inside, a DUT that this run has set up is put back. The first error is the one to be told."""
+        dut, run = dut_over_ssh(self.testbed), name_of_run(self.store.path)
+        try:
+            yield
+        except BaseException as error:
+            if dut is not None:
+                try:
+                    put_dut_back(dut, self.store, self.on_event, run=run)
+                except EvenhandError as second:
+                    error.add_note(f"The DUT is not as it was: {second}")
+                    self.on_event(Note(text=f"The DUT could not be put back: {second}. Do it with: evenhand dut undo {self.testbed}"))
+            raise
+        if dut is not None:
+            put_dut_back(dut, self.store, self.on_event, run=run)
 
     def _left(self) -> Iterator[tuple[Job, ...]]:
         """By point, in the order of measuring: its jobs without a result."""
@@ -78,40 +100,50 @@ class CampaignRunner:
                 for first, *_ in left:
                     self._give_up(first.point, failure)
                 return
-            for point in self.executor.run(self._orders(left, hooks), self.store, self.on_event):
-                self.on_point(point)
+            # Points that take something from others come after them: where several are measured at once, when all of those have ended.
+            for _, stage in groupby(left, key=lambda of_point: (of_point[0].point.is_single_pair, AFTER in of_point[0].point.goal)):
+                for point in self.executor.run(self._orders(list(stage), hooks), self.store, self.on_event):
+                    self.on_point(point)
         finally:
             run_and_keep("after_suite", hooks, environment, self.store, self.on_event, suite=suite)
 
     def _orders(self, left: list[tuple[Job, ...]], hooks: Hooks) -> Iterator[PointOrder]:
         for of_point in left:
             point = of_point[0].point
-            throughput_fps = None
-            if AFTER in point.goal:
-                found = self.store.values_of(point.goal[AFTER])
-                if not found:
-                    self.on_event(PointBegan(point=point))
-                    self._give_up(point, f"there is no throughput to take the load from: {point.goal[AFTER]} has no number")
-                    continue
-                throughput_fps = median(found)
-            yield PointOrder(
-                point=point, jobs=of_point, hooks=hooks, testbed=self.testbed, reference=self.plan.reference, throughput_fps=throughput_fps,
-                single_pair=self._single_pair_of(point), environment=self._environment(),
-            )  # fmt: skip
+            for testbed in self.plan.on_each_testbed or (self.testbed,):
+                on_it = tuple(job for job in of_point if job.repetition in self.plan.numbers_on(point, testbed))
+                throughput_fps = None
+                if on_it and AFTER in point.goal:
+                    found = self.store.values_of(point.goal[AFTER], self._numbers(point.goal[AFTER], testbed))
+                    if not found:
+                        self.on_event(PointBegan(point=point))
+                        self._give_up(point, f"there is no throughput to take the load from: {point.goal[AFTER]} has no number")
+                        continue
+                    throughput_fps = median(found)
+                if on_it:
+                    yield PointOrder(
+                        point=point, jobs=on_it, hooks=hooks, testbed=testbed, reference=self.plan.reference,
+                        throughput_fps=throughput_fps, single_pair=self._single_pair_of(point, testbed), environment=self._environment(),
+                        run=name_of_run(self.store.path),
+                    )  # fmt: skip
+
+    def _numbers(self, key: str, testbed: str) -> range:
+        """Of the repetitions of another point that are this testbed's: what it takes from that one is its own."""
+        return self.plan.numbers_on(next(point for point in self.plan.points if point.key == key), testbed)
 
     def _give_up(self, point: Point, reason: str) -> None:
         self.store.end_point(point, reason)
         self.on_event(PointEnded(point=point, reason=reason))
         self.on_point(point)
 
-    def _single_pair_of(self, point: Point) -> SinglePair | None:
+    def _single_pair_of(self, point: Point, testbed: str) -> SinglePair | None:
         """The first repetition of the point with one address pair that has all else in common with this one."""
         if point.is_single_pair or point.procedure != "throughput":
             return None
         for other in self.plan.points:
             if not other.is_single_pair or _compared(other) != _compared(point):
                 continue
-            found = self.store.first_search_of(other.key)
+            found = self.store.first_search_of(other.key, self.plan.numbers_on(other, testbed))
             if found is None or found[0].get("outcome") not in [str(outcome) for outcome in RESULTS_OF_THE_DUT]:
                 return None
             result, setup, seed = found
@@ -129,6 +161,11 @@ class CampaignRunner:
 
 def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
     """The one that was named now, else the campaign file's. RequestError if there is none, or a table has nothing to set."""
+    if plan.on_each_testbed:
+        raise RequestError(
+            f"the campaign measures each point on {len(plan.on_each_testbed)} testbeds", where="on-each-testbed",
+            next_step="Give --scheduler ADDRESS, where their workers are, or take the key out of the file.",
+        )  # fmt: skip
     chosen = given or plan.testbed
     if chosen is None:
         raise RequestError(

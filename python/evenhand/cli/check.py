@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -58,6 +58,8 @@ from evenhand.report.check import (
     ceiling_lines,
     dut_line,
     host_table,
+    nic_lines,
+    nics_table,
     parts_table,
     ports_table,
 )
@@ -190,11 +192,15 @@ class _Run:
             console.print(host_table(survey))
             console.print()
             console.print(parts_table(survey))
+            nics = nics_table(survey)
+            if nics is not None:
+                console.print()
+                console.print(nics)
+                _print_lines(nic_lines(survey))
             lines = list(advice_lines(survey))
             if lines:
                 console.print("\n[bold]What to do[/]")
-            for line in lines:
-                console.print(line, markup=False, soft_wrap=line.startswith(" ") or None)
+                _print_lines(lines)
         return survey
 
     def check_testbed(self, setup: Setup, progress: ProgressDisplay, *, with_ceiling: bool) -> None:
@@ -315,3 +321,9 @@ def _ports(setup: Setup, tester: OpenTester) -> list[PortFacts]:
         port_facts(side, opened=tester.opened, resolved=tester.resolved, workers=workers, interface=interfaces[side])
         for side in testbed.ports
     ]
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    """Those that begin with blanks are commands, and are not folded."""
+    for line in lines:
+        out().print(line, markup=False, soft_wrap=line.startswith(" ") or None)

@@ -69,7 +69,9 @@ class DirectionName(StrEnum):
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}.")]
-TestbedArgument = Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux for the lab that is up.")]
+TestbedArgument = Annotated[
+    str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux or lab:vm for a lab that is up.")
+]
 PlanOption = Annotated[
     str | None,
     typer.Option(
@@ -106,7 +108,8 @@ SourcePortsOption = Annotated[
     typer.Option(
         "--source-ports",
         metavar="N-M|N|fixed",
-        help="UDP ports, drawn from a range, or one; fixed is RFC 2544's 49184. Default: 1024-65535.",
+        help="UDP ports, drawn from a range, or one; fixed is RFC 2544's 49184. N-M:increment and N-M:decrement go step by step."
+        " Default: 1024-65535.",
     ),
 ]
 DestinationPortsOption = Annotated[
@@ -261,19 +264,23 @@ def parse_counts(text: str | None, *, where: str) -> Counts:
 
 
 def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where: str) -> UdpRange:
-    """`1024-65535`, `7`, or `fixed` for the port of RFC 2544; numbers may be hexadecimal (0xC020)."""
+    """`1024-65535`, `1024-65535:increment`, `7`, or `fixed` for the port of RFC 2544; numbers may be hexadecimal (0xC020)."""
     if text is None:
         return default
     if text == "fixed":
         return classic
-    found = re.fullmatch(r"(0x[0-9a-fA-F]+|\d+)(?:-(0x[0-9a-fA-F]+|\d+))?", text.strip())
+    found = re.fullmatch(r"(0x[0-9a-fA-F]+|\d+)(?:-(0x[0-9a-fA-F]+|\d+)(?::(increment|decrement))?)?", text.strip())
     first, last = (0, 0) if found is None else (int(found[1], 0), int(found[2] or found[1], 0))
-    if not 1 <= first <= last <= MAX_PORT:
+    if found is None or not 1 <= first <= last <= MAX_PORT:
         raise RequestError(
             f"{text!r} is no range of UDP ports", where=where,
             next_step=f"Write a range like {default.first}-{default.last}, one port of 1 to {MAX_PORT}, or fixed.",
         )  # fmt: skip
-    return UdpRange(first=first, last=last, mode="fixed" if first == last else "pseudorandom")
+    return UdpRange(first=first, last=last, mode="fixed" if first == last else _port_mode(found[3]))
+
+
+def _port_mode(word: str | None) -> Mode:
+    return "increment" if word == "increment" else "decrement" if word == "decrement" else "pseudorandom"
 
 
 def parse_mode(text: str, *, where: str) -> Mode:
@@ -360,11 +367,13 @@ def err() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False)
+    # No emoji: `:a:` in an IPv6 address or `:x:` in a file is what it is.
+    console = Console(stderr=stderr, highlight=False, emoji=False)
     if console.is_terminal:
         return console
     columns = os.environ.get("COLUMNS", "")
-    return Console(stderr=stderr, highlight=False, width=(int(columns) if columns.isdecimal() else 0) or 200, soft_wrap=True)
+    width = (int(columns) if columns.isdecimal() else 0) or 200
+    return Console(stderr=stderr, highlight=False, emoji=False, width=width, soft_wrap=True)
 
 
 def write_json(document: Any) -> None:

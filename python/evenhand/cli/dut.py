@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand dut`: what the DUT has to be told. Prints; touches no device."""
+"""`evenhand dut`: what the DUT has to be told. `setup` prints, and touches no device; the others are in dut_over_ssh.py."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from evenhand.cli import dut_over_ssh
 from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
 from evenhand.cli.options import CountOptions, with_options
 from evenhand.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
 from evenhand.errors import RequestError
 
-app = typer.Typer(help="Tell how a DUT is set up for a plan.", no_args_is_help=True)
+app = typer.Typer(help="Tell how a DUT is set up for a plan, or set it up over SSH and put it back.", no_args_is_help=True)
+app.command("check", epilog=dut_over_ssh.CHECK_EXAMPLE)(dut_over_ssh.check)
+app.command("apply", epilog=dut_over_ssh.APPLY_EXAMPLE)(dut_over_ssh.apply_setup)
+app.command("status", epilog=dut_over_ssh.STATUS_EXAMPLE)(dut_over_ssh.status)
+app.command("undo", epilog=dut_over_ssh.UNDO_EXAMPLE)(dut_over_ssh.undo_setup)
 
 _INTERFACE = re.compile(r"[A-Za-z][A-Za-z0-9._/:-]*")
 

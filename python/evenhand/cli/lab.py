@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand lab`: the kernel's own router in a network namespace, as a DUT inside this machine."""
+"""`evenhand lab`: a router inside this machine as a DUT: this kernel's own in a network namespace, or a virtual machine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import JsonOption, LargestFrameOption, out, read_largest_frame, write_json
+from evenhand.cli.common import JsonOption, LargestFrameOption, err, out, read_largest_frame, write_json
 from evenhand.cli.options import CountOptions, with_options
-from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up, raised_limits
+from evenhand.errors import RequestError
+from evenhand.lab import Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
 from evenhand.plan import plan_title
 from evenhand.units import format_count
 
@@ -21,10 +22,14 @@ app = typer.Typer(help="Set up a router inside this machine, without hardware.",
 class LabKind(StrEnum):
     """Labs that there are."""
 
-    LINUX = "linux"
+    LINUX = LinuxLab.kind
+    VM = VmLab.kind
 
 
-KindArgument = Annotated[LabKind, typer.Argument(metavar="linux", help="The lab.")]
+KindArgument = Annotated[
+    LabKind,
+    typer.Argument(metavar="linux|vm", help="The lab: the router of this machine's kernel in a namespace, or one in a virtual machine."),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Also if a tester uses the lab that is there; that spoils its trial.")]
 
 
@@ -37,12 +42,21 @@ def up(
     counts: CountOptions,
     dut_cpu: Annotated[int | None, typer.Option("--dut-cpu", min=0, help="CPU of the DUT; default: the first.")] = None,
     largest_frame: LargestFrameOption = None,
+    debian: Annotated[
+        str, typer.Option("--debian", metavar="NAME", help="Of the virtual machine: bookworm, trixie. Default: as this host.")
+    ] = "",
     force: ForceOption = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Set up the Linux lab (root): a namespace that routes, and two ports for the tester."""
+    """Set up a lab (root): a router in a namespace or in a virtual machine, and two ports for the tester."""
     address_plan, largest = counts.read(plan, where="--plan"), read_largest_frame(largest_frame)
-    lab = lab_up(address_plan, name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=largest)
+    lab: Lab
+    if kind is LabKind.VM:
+        lab = vm_up(address_plan, dut_cpu=dut_cpu, force=force, largest_frame_size=largest, suite=debian, tell=_tell)
+    elif debian:
+        raise RequestError("the Linux lab has the kernel of this host", where="--debian", next_step="Leave it out, or: evenhand lab up vm")
+    else:
+        lab = lab_up(address_plan, name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=largest)
     _show(lab, str(kind), json_output=json_output)
 
 
@@ -62,7 +76,11 @@ def status(kind: KindArgument, json_output: JsonOption = False) -> None:
     _show(lab_status(str(kind)), str(kind), json_output=json_output)
 
 
-def _show(lab: LinuxLab | None, name: str, *, json_output: bool) -> None:
+def _tell(text: str) -> None:
+    err().print(f"{text[0].upper()}{text[1:]} ...", markup=False)
+
+
+def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
     if json_output:
         write_json(_describe(lab, name))
         return
@@ -71,13 +89,24 @@ def _show(lab: LinuxLab | None, name: str, *, json_output: bool) -> None:
         console.print(f"The lab {name} is not up.")
         _show_changes(name)
         return
+    if isinstance(lab, VmLab):
+        # A status that cannot be used is an error like any other: what is wrong, where, and what to do.
+        lab.check_running()
     console.print(
         f"The lab {name} is up for {plan_title(lab.plan)}: the DUT forwards on CPU {lab.dut_cpu}, the tester has {list(lab.tester_cpus)}.",
         markup=False,
     )
-    console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}\n  DUT    namespace {lab.dut_namespace}", markup=False)
+    console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}", markup=False)
+    if isinstance(lab, VmLab):
+        how = "by KVM" if lab.accelerator == "kvm" else "emulated, since there is no KVM here: its rates say nothing, its shares do"
+        console.print(f"  DUT    {lab.system}, Linux {lab.kernel}, {how}", markup=False, soft_wrap=True)
+        console.print(f"  SSH    sudo ssh -F {lab.ssh_config} {lab.ssh_host}", markup=False, soft_wrap=True)
+        rate = "5kfps"
+    else:
+        console.print(f"  DUT    namespace {lab.dut_namespace}", markup=False)
+        rate = "500kfps"
     _show_changes(name)
-    console.print(f"Next: evenhand throughput lab:{name} --plan {plan_title(lab.plan)} --maximum-rate 500kfps --waits short", markup=False)
+    console.print(f"Next: evenhand throughput lab:{name} --plan {plan_title(lab.plan)} --maximum-rate {rate} --waits short", markup=False)
 
 
 def _show_changes(name: str) -> None:
@@ -91,11 +120,11 @@ def _show_changes(name: str) -> None:
         out().print(f"  {limit.name}  before {format_count(limit.before)}, now {now}", markup=False)
 
 
-def _describe(lab: LinuxLab | None, name: str) -> dict[str, Any]:
+def _describe(lab: Lab | None, name: str) -> dict[str, Any]:
     changes = [asdict(limit) for limit in raised_limits()]
     if lab is None:
         return {"command": "lab", "lab": name, "is_up": False, "changed_outside": changes}
-    return {
+    document = {
         "command": "lab",
         "lab": name,
         "is_up": True,
@@ -105,7 +134,12 @@ def _describe(lab: LinuxLab | None, name: str) -> dict[str, Any]:
         "tester_cpus": list(lab.tester_cpus),
         "left_device": lab.left_device,
         "right_device": lab.right_device,
-        "dut_namespace": lab.dut_namespace,
         "tester_namespace": lab.tester_namespace,
         "changed_outside": changes,
     }
+    if isinstance(lab, LinuxLab):
+        return {**document, "dut_namespace": lab.dut_namespace}
+    return {
+        **document, "is_running": lab.is_running, "accelerator": lab.accelerator, "system": lab.system, "kernel": lab.kernel,
+        "ssh_config": str(lab.ssh_config), "ssh_host": lab.ssh_host,
+    }  # fmt: skip

@@ -20,10 +20,12 @@ from evenhand.cli import (
     demo,
     dut,
     export,
+    import_verb,
     lab,
     learn,
     loss,
     plan,
+    plan_export,
     predict,
     prove,
     recovery,
@@ -34,10 +36,11 @@ from evenhand.cli import (
     streams,
     throughput,
     trial,
+    worker,
 )
 from evenhand.cli import run as run_verb
 from evenhand.cli.told import tell
-from evenhand.cli.usage import is_plain_help, usage_error
+from evenhand.cli.usage import as_typed, is_plain_help, usage_error
 from evenhand.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
 
 INTERRUPTED = 130
@@ -54,6 +57,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 plan.app.command("prove", epilog=prove.EXAMPLE)(prove.prove)
+plan.app.command("export", epilog=plan_export.EXAMPLE)(plan_export.export_plan)
 app.add_typer(plan.app, name="plan")
 app.add_typer(dut.app, name="dut")
 app.add_typer(lab.app, name="lab")
@@ -72,10 +76,12 @@ app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
 app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
 app.command("status", epilog=status.EXAMPLE)(status.status)
 app.command("report", epilog=report.EXAMPLE)(report.report)
+app.command("import", epilog=import_verb.EXAMPLE)(import_verb.import_file)
 app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
 app.command("show", epilog=show.EXAMPLE)(show.show)
 app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
+app.command("worker", epilog=worker.EXAMPLE)(worker.worker)
 
 
 def _print_version(is_asked: bool) -> None:
@@ -100,7 +106,7 @@ def main(arguments: list[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
 
     def told(error: EvenhandError) -> int:
-        return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
+        return tell(as_typed(error, arguments), _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
 
     try:
         code = app(arguments, standalone_mode=False, prog_name="evenhand")

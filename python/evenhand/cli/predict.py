@@ -21,6 +21,7 @@ from evenhand.cli.common import (
     write_json,
 )
 from evenhand.cli.device import DeviceOptions, elements_option
+from evenhand.cli.device_of_dut import device_of_dut
 from evenhand.cli.options import CountOptions, SourceOptions, vars_of, with_options
 from evenhand.plan import Traffic
 from evenhand.predict import (
@@ -53,18 +54,29 @@ def predict(
     sources: SourceOptions,
     elements: Annotated[int | None, elements_option("16, or as --table")] = None,
     device: DeviceOptions,
+    dut: Annotated[
+        Path | None,
+        typer.Option(
+            "--dut",
+            metavar="TESTBED",
+            help="Ask the DUT of this testbed file, over SSH, for its own table, key and hash; of --rate alone it knows nothing.",
+        ),
+    ] = None,
     direction: DirectionOption = DirectionName.BOTH,
     series: Annotated[bool, typer.Option("--series", help="Also 1, 2, 4, ... hosts per side, up to all.")] = False,
     picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE", help="Draw the series: .svg, .png or .pdf.")] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Predict how evenly a device that hashes will share the load of a plan. Exact, sends nothing, needs no engine."""
+    """Predict how evenly a device that hashes will share the load of a plan. Exact, sends no frames, needs no engine."""
     read = partial(read_plan, name, networks=counts.networks, **vars_of(sources))
     address_plan, whole_plan = read(hosts=counts.hosts), read(hosts=None)
-    model = device.read(elements, default=DEFAULT_ELEMENTS)
     if picture is not None:
         check_picture_name(picture)
     chosen = read_directions(direction)
+    if dut is None:
+        model, asked = device.read(elements, default=DEFAULT_ELEMENTS), ""
+    else:
+        model, asked = device_of_dut(dut, device, elements, address_plan, chosen)
     prediction = predict_loads(address_plan, model, chosen)
     smallest = smallest_even_hosts(whole_plan, model, directions=chosen)
     points = doubling_series(whole_plan, model, chosen) if series or picture is not None else []
@@ -76,7 +88,7 @@ def predict(
     console = out()
     traffic = Traffic(plan=address_plan, directions=chosen)
     console.print(f"{address_plan.title} ({address_plan.figure}), {traffic.addresses}; UDP ports: {traffic.udp_ports}", markup=False)
-    console.print(f"Device: {describe_model(model)}", markup=False)
+    console.print(f"Device: {describe_model(model)}{asked}", markup=False)
     console.print()
     console.print(summary_table(prediction))
     if series:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from evenhand.campaign import describe, difference, expand, read_campaign
-from evenhand.campaign.executor import HereExecutor
+from evenhand.campaign import CampaignPlan, describe, difference, expand, read_campaign
+from evenhand.campaign.executor import Executor, HereExecutor
 from evenhand.campaign.runner import CampaignRunner, check_testbed, choose_testbed
 from evenhand.campaign_progress import CampaignDisplay
 from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, run_file, write_json
@@ -39,6 +39,12 @@ def run(
         str | None,
         typer.Option(
             "--testbed", metavar="TESTBED", help="A testbed file, lab:linux, or reference. Default: what the campaign file names."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="Of dask: measure on the testbeds of its workers (evenhand worker), one point each."
         ),
     ] = None,
     run: Annotated[
@@ -77,9 +83,46 @@ def run(
         for part in campaign_plan_report(outline):
             out().print(part)
         return
-    chosen = choose_testbed(plan, testbed)
-    find_engine(engine)
-    check_testbed(chosen)
+    with ExitStack() as stack:
+        executor, chosen = _executor(stack, plan, testbed=testbed, scheduler=scheduler, engine=engine)
+        path, page = _measure(
+            plan, executor, chosen, source=source, stored=stored, run=run, again=again, html=html, no_html=no_html, host_name=host_name
+        )
+    show_status("run", read_status(path), is_json=json_output)
+    if not json_output:
+        out().print(f"Stored in {path}.", markup=False)
+    page.write()
+    if not json_output and page.target is not None:
+        out().print(f"The page: {page.target}", markup=False, soft_wrap=True)
+
+
+def _executor(
+    stack: ExitStack, plan: CampaignPlan, *, testbed: str | None, scheduler: str | None, engine: Path | None
+) -> tuple[Executor, str]:
+    """Who measures, and on which testbed; what is wrong with either is told before anything is measured."""
+    if scheduler is None:
+        chosen = choose_testbed(plan, testbed)
+        find_engine(engine)
+        check_testbed(chosen)
+        return HereExecutor(engine=engine), chosen
+    for option, given in (("--testbed", testbed), ("--engine", engine)):
+        if given is not None:
+            raise RequestError(
+                f"each worker of the scheduler has its own {option.removeprefix('--')}", where=f"{option}, --scheduler",
+                next_step=f"Leave {option} out here: evenhand worker names it.",
+            )  # fmt: skip
+    from evenhand.campaign.scheduled import connected
+
+    executor = stack.enter_context(connected(scheduler))
+    executor.check(plan.points, plan.reference, plan.on_each_testbed)
+    return executor, ""
+
+
+def _measure(
+    plan: CampaignPlan, executor: Executor, testbed: str, *, source: Path, stored: Path | None, run: Path | None, again: bool,
+    html: Path | None, no_html: bool, host_name: bool,
+) -> tuple[Path, LivePage]:  # fmt: skip
+    """All that is left of it; the file that it is stored in, and its page."""
     spec = json.loads(json.dumps(plan.spec))
     if stored is None:
         path = run_file(source.stem, run, no_run=False)
@@ -97,15 +140,9 @@ def run(
             page = LivePage(run=path, target=None if no_html else html or path.with_suffix(".html"), say=display.say)
             page.write()  # whether it can be written is told before anything is measured
             CampaignRunner(
-                plan=plan, store=store, executor=HereExecutor(engine=engine), testbed=chosen, on_event=display.on_campaign_event,
-                on_point=page.after_point,
-            ).run()  # fmt: skip
-    show_status("run", read_status(path), is_json=json_output)
-    if not json_output:
-        out().print(f"Stored in {path}.", markup=False)
-    page.write()
-    if not json_output and page.target is not None:
-        out().print(f"The page: {page.target}", markup=False, soft_wrap=True)
+                plan=plan, store=store, executor=executor, testbed=testbed, on_event=display.on_campaign_event, on_point=page.after_point
+            ).run()
+    return path, page
 
 
 def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | None, Path]:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.errors import EvenhandError, RequestError
 from evenhand.plain_words import in_plain_words
 
 _CHOICES = re.compile(r"is not one of (.+?)\.?$")
@@ -42,6 +42,15 @@ def usage_error(error: Any) -> RequestError:
         return RequestError(f"there is no command {verb[1]!r}", where=place, next_step=near or help_line)
     extra = re.search(r"extra argument[^(]*(?:\(s\) )?\((.*)\)$", message)
     return RequestError(message if extra is None else f"{extra[1]!r} is one argument too many", where=place, next_step=_example_of(context))
+
+
+def as_typed(error: EvenhandError, arguments: Sequence[str]) -> EvenhandError:
+    """The same error where the user can find it: `final duration` or `limits.overdue_after_us` was typed as an option."""
+    words = re.sub(r"^limits\.|_(us|s|fps|ppm)$", "", error.where)
+    option = f"--{re.sub('[ _]', '-', words)}"
+    if any(argument == option or argument.startswith(f"{option}=") for argument in arguments):
+        error.where = option
+    return error
 
 
 def _wrong_value(option: str, cause: dict[str, Any]) -> RequestError:

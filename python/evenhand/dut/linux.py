@@ -20,12 +20,12 @@ from evenhand.dut.script import (
     route_purpose,
 )
 
-_DEFAULT_LIMITS = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
+DEFAULT_LIMITS = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
 """The kernel's own limits of a neighbour table."""
 
 _POLICING_MODULES = ("nf_conntrack", "nf_tables", "ip_tables", "ip6_tables", "act_police", "sch_ingress", "br_netfilter")
 
-_HASH_FIELDS = {"type1": "sd", "type2": "sdfn"}
+HASH_FIELDS = {"type1": "sd", "type2": "sdfn"}
 """s, d: source and destination address; f, n: octets 0-1 and 2-3 of the UDP header (RSS-02)."""
 
 _READ_FIELDS = "s/^IP SA$/s/p; s/^IP DA$/d/p; s/^L4 bytes 0 .*/f/p; s/^L4 bytes 2 .*/n/p"
@@ -68,11 +68,11 @@ def _steps(setup: DutSetup) -> list[Step]:
 def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
     """Room for what the plan needs on top of what the kernel has room for anyway; nothing if that suffices (SEED-23)."""
     needed = setup.neighbor_entries
-    if needed <= _DEFAULT_LIMITS["gc_thresh1"]:
+    if needed <= DEFAULT_LIMITS["gc_thresh1"]:
         return []
-    names = [f"net.ipv{setup.plan.ip_version}.neigh.default.{limit}" for limit in _DEFAULT_LIMITS]
+    names = [f"net.ipv{setup.plan.ip_version}.neigh.default.{limit}" for limit in DEFAULT_LIMITS]
     # From the largest down: thresh1 must never be above thresh3.
-    settings = [f"sysctl -w {name}={default + needed}" for name, default in zip(names, _DEFAULT_LIMITS.values(), strict=True)][::-1]
+    settings = [f"sysctl -w {name}={default + needed}" for name, default in zip(names, DEFAULT_LIMITS.values(), strict=True)][::-1]
     return [
         Step(
             part="limits",
@@ -136,7 +136,7 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
     if setup.hash_type is None:
         return []
     flows = [(link.interface, flow) for link in setup.links for flow in ("udp4", "udp6")]
-    fields = _HASH_FIELDS[setup.hash_type]
+    fields = HASH_FIELDS[setup.hash_type]
 
     def file(name: str, flow: str) -> str:
         return f"{kept}.hash-{name}-{flow}"

@@ -7,10 +7,12 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from evenhand.host.finding import Finding, Part, State
 from evenhand.host.reading import list_folder, read_text
 from evenhand.testbed import HostNetwork, interfaces_of_pci
+from evenhand.testbed.nic_drivers import dpdk_driver_of, kernel_module_of, missing_package
 
 PORTS = 2
 DPDK_DRIVERS = ("vfio-pci", "uio_pci_generic", "igb_uio")
@@ -30,15 +32,55 @@ class Nic:
     interfaces: tuple[str, ...]
     carries_default_route: bool
     """The host itself needs it: no test frame goes there (R6815-01)."""
+    ip_addresses: tuple[str, ...] = ()
+    """Of its interfaces."""
+    kernel_driver: str | None = None
+    """The kernel's own for it, whatever is bound now; None if the kernel's folder of modules does not tell."""
+    dpdk_driver: str | None = None
+    """Such as `e1000`; None if DPDK has none that is known here."""
+    missing_package: str | None = None
+    """Of that driver, if it is not installed."""
 
     @property
     def is_ready(self) -> bool:
         """DPDK can open it as it is."""
-        return self.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS) and not self.carries_default_route
+        return self.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS) and not self.carries_default_route and self.missing_package is None
+
+    @property
+    def warning(self) -> str | None:
+        """Why not to give it to DPDK."""
+        if self.carries_default_route:
+            return "it carries a default route: the host would lose its network"
+        if self.ip_addresses:
+            return f"it carries {', '.join(self.ip_addresses)}: the host would lose that network"
+        return None
+
+    @property
+    def is_bindable(self) -> bool:
+        """It could be given to DPDK, which may not have it yet."""
+        return self.driver not in (*DPDK_DRIVERS, *SHARING_DRIVERS) and self.warning is None
+
+    @property
+    def bind_command(self) -> str | None:
+        """Gives it to DPDK; None if it has it, or must not."""
+        return f"sudo dpdk-devbind.py --bind=vfio-pci {self.address}" if self.is_bindable else None
+
+    @property
+    def give_back_command(self) -> str | None:
+        """Gives it back to the kernel; None if the kernel has it, or its driver is not known."""
+        if self.driver not in DPDK_DRIVERS or self.kernel_driver is None:
+            return None
+        return f"sudo dpdk-devbind.py --bind={self.kernel_driver} {self.address}"
 
     def __str__(self) -> str:
         parts = [self.address, self.driver or "no driver", *self.interfaces]
-        return " ".join(parts) + (" (carries a default route)" if self.carries_default_route else "")
+        carried = ["a default route"] if self.carries_default_route else list(self.ip_addresses)
+        return " ".join(parts) + (f" (carries {', '.join(carried)})" if carried else "")
+
+    def to_facts(self) -> dict[str, Any]:
+        """For `--json`."""
+        more = {key: getattr(self, key) for key in ("is_ready", "warning", "bind_command", "give_back_command")}
+        return asdict(self) | {"interfaces": list(self.interfaces), "ip_addresses": list(self.ip_addresses)} | more
 
 
 def read_nics(root: Path, network: HostNetwork) -> list[Nic]:
@@ -49,10 +91,16 @@ def read_nics(root: Path, network: HostNetwork) -> list[Nic]:
             continue
         interfaces = interfaces_of_pci(folder)
         driver = folder / "driver"
+        bound = driver.resolve().name if driver.exists() else None
+        module = kernel_module_of(folder, root=root) or (None if bound in DPDK_DRIVERS else bound)
+        dpdk_driver = dpdk_driver_of(module)
         nics.append(
             Nic(
-                address=folder.name, driver=driver.resolve().name if driver.exists() else None, interfaces=tuple(interfaces),
+                address=folder.name, driver=bound, interfaces=tuple(interfaces),
                 carries_default_route=any(name in network.default_route_of for name in interfaces),
+                ip_addresses=tuple(address for name in interfaces for address in network.addresses_of.get(name, ())),
+                kernel_driver="virtio-pci" if module == "virtio_pci" else module, dpdk_driver=dpdk_driver,
+                missing_package=None if dpdk_driver is None else missing_package(dpdk_driver, root=root),
             )
         )  # fmt: skip
     return nics
@@ -60,20 +108,33 @@ def read_nics(root: Path, network: HostNetwork) -> list[Nic]:
 
 def check_nics(nics: Sequence[Nic], *, has_devbind: bool) -> Finding:
     """Whether DPDK can open two of them as they are, and which could be bound to vfio-pci."""
-    facts = {"nics": [asdict(nic) | {"interfaces": list(nic.interfaces), "is_ready": nic.is_ready} for nic in nics]}
+    facts = {"nics": [nic.to_facts() for nic in nics]}
     found = "; ".join(map(str, nics)) or "no PCI network device"
     ready = sum(nic.is_ready for nic in nics)
     if ready >= PORTS:
         return Finding(name="PCI ports", found=found, facts=facts)
-    bindable = [nic for nic in nics if not nic.is_ready and not nic.carries_default_route]
-    if ready + len(bindable) < PORTS:
-        advice = f"A tester needs {PORTS} ports that the host itself does not use; this host has {ready + len(bindable)}."
-        return Finding(name="PCI ports", found=found, state=State.MISSING, missing_for=(Part.NICS,), facts=facts, advice=advice)
-    addresses = " ".join(nic.address for nic in bindable[: PORTS - ready])
+    # What is bound already comes first: of that only the driver of DPDK is missing.
+    bound = [nic for nic in nics if not nic.is_ready and nic.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS) and not nic.carries_default_route]
+    bindable = [nic for nic in nics if nic.is_bindable]
+    wanted = [*bound, *bindable][: PORTS - ready]
+    advice, commands = [], []
+    packages = sorted({nic.missing_package for nic in wanted if nic.missing_package is not None})
+    if packages:
+        advice.append("Install the driver of DPDK that these NICs need.")
+        commands.append(f"sudo apt-get install {' '.join(packages)}")
+    to_bind = [nic for nic in wanted if nic.is_bindable]
+    if len(wanted) < PORTS - ready:
+        used = [f"{nic.address} is in use: {nic.warning}." for nic in nics if nic.warning is not None and not nic.carries_default_route]
+        advice = [f"A tester needs {PORTS} ports that the host itself does not use; this host has {ready + len(wanted)}.", *used]
+        commands = []
+    elif to_bind:
+        few = "these two" if len(to_bind) == PORTS else "this one" if ready + len(bound) == 0 else "another one"
+        advice.append(f"Give {few} to DPDK, if no cable of theirs leads to a network that people use:")
+        commands += [*(() if has_devbind else ("sudo apt-get install dpdk",))]
+        commands.append(f"sudo dpdk-devbind.py --bind=vfio-pci {' '.join(nic.address for nic in to_bind)}")
     return Finding(
-        name="PCI ports", found=found, state=State.MISSING, missing_for=(Part.NICS,), facts=facts,
-        advice=f"Give {'these two' if ready == 0 else 'another one'} to DPDK, if no cable of theirs leads to a network that people use:",
-        commands=(*(() if has_devbind else ("sudo apt-get install dpdk",)), f"sudo dpdk-devbind.py --bind=vfio-pci {addresses}"),
+        name="PCI ports", found=found, state=State.MISSING, missing_for=(Part.NICS,), facts=facts, advice=" ".join(advice),
+        commands=tuple(commands),
     )  # fmt: skip
 
 

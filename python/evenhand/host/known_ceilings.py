@@ -6,13 +6,12 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evenhand.host.state_folder import replace_state, state_file
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts
 
@@ -67,13 +66,13 @@ def keep_ceiling(conditions: Mapping[str, Any], ceiling: KnownCeiling) -> None:
     key = _key(conditions)
     entry = {"key": key, "rate_fps": ceiling.rate_fps, "above_fps": ceiling.above_fps, "found_at": ceiling.found_at}
     with contextlib.suppress(OSError):
-        _write([entry, *(other for other in _read() if other["key"] != key)][:MOST_KEPT])
+        entries = [entry, *(other for other in _read() if other["key"] != key)][:MOST_KEPT]
+        replace_state(ceilings_file(), {"version": VERSION, "ceilings": entries})
 
 
 def ceilings_file() -> Path:
-    """$XDG_STATE_HOME/evenhand/ceilings.json, by default below ~/.local/state."""
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path(os.path.expanduser("~/.local/state"))) / "evenhand" / "ceilings.json"
+    """See `state_file`."""
+    return state_file("ceilings.json")
 
 
 def _key(conditions: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,17 +100,3 @@ def _is_entry(entry: Any) -> bool:
         isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf for rate in rates if rate is not None
     )
     return are_rates and rates[0] is not None
-
-
-def _write(entries: list[dict[str, Any]]) -> None:
-    """Whole or not at all, also when two testers end at once."""
-    path = ceilings_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".ceilings-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump({"version": VERSION, "ceilings": entries}, file)
-        os.replace(name, path)
-    except OSError:
-        os.unlink(name)
-        raise

@@ -1,9 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labs: a whole test set-up inside this machine. The Linux lab has the kernel's own router as DUT (root)."""
+"""Labs: a whole test set-up inside this machine. The DUT is the kernel's own router, or a virtual machine (root)."""
 
 from evenhand.lab.build import RING_FRAMES
+from evenhand.lab.labs import Lab, lab_status
 from evenhand.lab.limits import RaisedLimit, raised_limits
-from evenhand.lab.linux import LinuxLab, lab_down, lab_status, lab_up, linux_lab
+from evenhand.lab.linux import LinuxLab, lab_down, lab_up, linux_lab
 from evenhand.lab.neighbors import Neighbor
+from evenhand.lab.vm import VmLab, vm_up
 
-__all__ = ["RING_FRAMES", "LinuxLab", "Neighbor", "RaisedLimit", "lab_down", "lab_status", "lab_up", "linux_lab", "raised_limits"]
+__all__ = [
+    "RING_FRAMES",
+    "Lab",
+    "LinuxLab",
+    "Neighbor",
+    "RaisedLimit",
+    "VmLab",
+    "lab_down",
+    "lab_status",
+    "lab_up",
+    "linux_lab",
+    "raised_limits",
+    "vm_up",
+]

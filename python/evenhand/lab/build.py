@@ -120,7 +120,7 @@ def _dut_sysctls(plan: AddressPlan) -> dict[str, str]:
     return values
 
 
-def _tester_sysctls() -> dict[str, str]:
+def tester_sysctls() -> dict[str, str]:
     """No protocol of this kernel speaks on the tester's ports: the tester itself answers and sends (R6815-02)."""
     return {
         "net/ipv4/ip_forward": "0",
@@ -130,7 +130,7 @@ def _tester_sysctls() -> dict[str, str]:
 
 
 def _build_tester(names: LabNames, mtu: int) -> None:
-    write_sysctls(_tester_sysctls())
+    write_sysctls(tester_sysctls())
     with pyroute2.IPRoute() as ip, namespace_path(names.dut_namespace).open() as dut:
         for number, side in enumerate(SIDES, start=1):
             # Both ends are born where they belong, so no daemon of the host ever sees them.
@@ -153,15 +153,15 @@ def _build_tester(names: LabNames, mtu: int) -> None:
                     },
                 )
             _switch_offloads_off(names.tester_interface(side))
-            ip.link("set", index=_index(ip, names.tester_interface(side)), state="up")
+            ip.link("set", index=index_of(ip, names.tester_interface(side)), state="up")
 
 
 def _build_dut(names: LabNames, plan: AddressPlan, dut_cpu: int, mtu: int) -> None:
     with pyroute2.IPRoute() as ip, pass_program(has_fragments=mtu > LARGEST_XDP_MTU) as program:
-        ip.link("set", index=_index(ip, "lo"), state="up")
+        ip.link("set", index=index_of(ip, "lo"), state="up")
         for side in plan.sides:
             interface = names.dut_interface(side.name)
-            index = _index(ip, interface)
+            index = index_of(ip, interface)
             ip.link("set", index=index, state="up")
             attach_xdp(ip, interface, program)
             _switch_offloads_off(interface)  # after XDP, which switches GRO on
@@ -204,7 +204,7 @@ def _remove_links(names: LabNames) -> None:
                 ip.link("del", index=index)
 
 
-def _index(ip: pyroute2.IPRoute, interface: str) -> int:
+def index_of(ip: pyroute2.IPRoute, interface: str) -> int:
     found = ip.link_lookup(ifname=interface)
     if not found:
         raise HostError("the interface has vanished", where=interface, next_step="Run lab up again.")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from evenhand.errors import HostError, RequestError
 from evenhand.lab import state
@@ -27,6 +27,7 @@ from evenhand.lab.build import (
     AROUND_PACKET,
     LARGEST_XDP_MTU,
     PACKET_HEAD_OCTETS,
+    RING_FRAMES,
     SIDES,
     USUAL_MAX_FRAME_SIZE,
     LabNames,
@@ -37,6 +38,7 @@ from evenhand.lab.build import (
 )
 from evenhand.lab.flow_hash import read_flow_hash
 from evenhand.lab.limits import give_back, make_room, read_cache_statistics, read_limits
+from evenhand.lab.machine import end_machine
 from evenhand.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.lab.napi import napi_threads
 from evenhand.lab.neighbors import Neighbor, count_neighbors, read_neighbors
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 else:
     pyroute2 = lazy("pyroute2")
 
-_RECORD_VERSION = 1
+RECORD_VERSION = 1
 PAGE_OCTETS = os.sysconf("SC_PAGE_SIZE")
 _RECORDED_SYSCTLS = (
     "net/ipv4/ip_forward",
@@ -65,6 +67,8 @@ Result = TypeVar("Result")
 class LinuxLab:
     """A lab that is up. Knows names only, so it stays valid in any process until the lab is taken down."""
 
+    kind: ClassVar[str] = "linux"
+    """As `lab up` names it."""
     name: str
     plan: str
     """Name of the address plan that the DUT is set up for."""
@@ -107,13 +111,28 @@ class LinuxLab:
         """
         if driver is None:
             driver = "af_xdp" if self.largest_frame_size - AROUND_PACKET <= LARGEST_XDP_MTU else "af_packet"
+        if driver == "af_packet":
+            return af_packet_device(SIDES.index(side), self.tester_interface(side), self.largest_frame_size)
         # Without busy_budget=0 each look at an empty queue is a system call that polls the veth on the tester's CPU.
-        options = {"af_xdp": ",start_queue=0,queue_count=1,force_copy=1,busy_budget=0", "af_packet": ""}[driver]
-        if driver == "af_packet" and self.largest_frame_size > USUAL_MAX_FRAME_SIZE:
-            # DPDK takes the frames of a ring to follow one another without gaps, whatever the blocks.
-            slot = -(-(self.largest_frame_size + PACKET_HEAD_OCTETS) // PAGE_OCTETS) * PAGE_OCTETS
-            options = f",blocksz={slot},framesz={slot}"
-        return f"net_{driver}{SIDES.index(side)},iface={self.tester_interface(side)}{options}"
+        options = ",start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
+        return f"net_af_xdp{SIDES.index(side)},iface={self.tester_interface(side)}{options}"
+
+    @property
+    def ssh_config(self) -> None:
+        """There is no other computer to log into."""
+        return None
+
+    @property
+    def ring_frames(self) -> int:
+        """Frames of one direction that wait while the DUT does not run."""
+        return RING_FRAMES
+
+    def check_running(self) -> None:
+        """Nothing to do: the kernel that forwards is this host's own."""
+
+    def testbed_dut(self) -> dict[str, Any]:
+        """For `[dut]` of the testbed that the lab is: nothing, since there is no other computer to log into."""
+        return {}
 
     def dut_threads(self) -> list[int]:
         """The kernel's threads that forward; any namespace sees them."""
@@ -134,10 +153,7 @@ class LinuxLab:
         Raises:
             HostError: Not root, and so nobody who may enter the namespace.
         """
-        require_root("to enter its network namespace")
-        mount_and_run = 'mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf && exec "$0" "$@"'
-        enter = ["nsenter", f"--net={namespace_path(self.tester_namespace)}", "unshare", "--mount"]
-        return [*enter, "sh", "-c", mount_and_run, str(engine)]
+        return engine_command_inside(self.tester_namespace, engine)
 
     def neighbors(self) -> list[Neighbor]:
         """The DUT's ARP or ND table, as `ip neigh` shows it (SEED-19), ordered by side and address."""
@@ -198,6 +214,24 @@ class LinuxLab:
             return run_inside(self.dut_namespace, work)
 
 
+def engine_command_inside(namespace: str, engine: Path) -> list[str]:
+    """See `LinuxLab.engine_command`."""
+    require_root("to enter its network namespace")
+    mount_and_run = 'mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf && exec "$0" "$@"'
+    enter = ["nsenter", f"--net={namespace_path(namespace)}", "unshare", "--mount"]
+    return [*enter, "sh", "-c", mount_and_run, str(engine)]
+
+
+def af_packet_device(number: int, interface: str, largest_frame_size: int) -> str:
+    """EAL device string of a port on this interface, whose ring has room for frames of this size."""
+    options = ""
+    if largest_frame_size > USUAL_MAX_FRAME_SIZE:
+        # DPDK takes the frames of a ring to follow one another without gaps, whatever the blocks.
+        slot = -(-(largest_frame_size + PACKET_HEAD_OCTETS) // PAGE_OCTETS) * PAGE_OCTETS
+        options = f",blocksz={slot},framesz={slot}"
+    return f"net_af_packet{number},iface={interface}{options}"
+
+
 def lab_up(
     plan: AddressPlan,
     *,
@@ -238,16 +272,14 @@ def lab_down(name: str = "linux", *, force: bool = False) -> bool:
         return False
     require_root()
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _take_down(name)
+        return take_down(name)
 
 
-def lab_status(name: str = "linux") -> LinuxLab | None:
-    """The lab of that name if it is up and whole. Needs no root."""
-    state.check_name(name)
-    record = state.read_record(name)
+def read_lab(name: str, record: dict[str, Any]) -> LinuxLab | None:
+    """From a record of this kind; None if the lab is not whole."""
     names = LabNames(name)
     is_there = all(namespace_path(n).exists() for n in (names.tester_namespace, names.dut_namespace))
-    if record is None or record.get("version") != _RECORD_VERSION or not record.get("is_complete") or not is_there:
+    if not record.get("is_complete") or not is_there:
         return None
     lab = record["lab"]
     return LinuxLab(**{**lab, "tester_cpus": tuple(lab["tester_cpus"])})
@@ -271,28 +303,28 @@ def linux_lab(
             stack.close()
             yield lab
         finally:
-            _take_down(name)
+            take_down(name)
 
 
 def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int) -> LinuxLab:
-    cpu, tester_cpus = _share_cpus(dut_cpu)
+    cpu, tester_cpus = share_cpus(dut_cpu)
     lab = LinuxLab(
         name=name, plan=plan.name, ip_version=plan.ip_version, dut_cpu=cpu, tester_cpus=tester_cpus, largest_frame_size=largest_frame_size
     )
-    _take_down(name)
-    record = {"version": _RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
+    take_down(name)
+    record = {"version": RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
     state.write_record(name, record)
     try:
         make_room(name, plan.ip_version, sum(side.dut_neighbors for side in plan.sides))
         build(LabNames(name), plan, cpu, largest_frame_size)
         state.write_record(name, {**record, "is_complete": True})
     except BaseException:
-        _take_down(name)
+        take_down(name)
         raise
     return lab
 
 
-def _take_down(name: str) -> bool:
+def take_down(name: str) -> bool:
     names = LabNames(name)
     if state.read_record(name) is None:
         for namespace in (names.tester_namespace, names.dut_namespace):
@@ -304,6 +336,7 @@ def _take_down(name: str) -> bool:
                 )
         return False
     with _second_interrupt_waits():
+        end_machine(name)
         demolish(names)
         give_back(name)
         state.remove_record(name)
@@ -316,7 +349,7 @@ def _is_anything_there(name: str) -> bool:
     return state.read_record(name) is not None or any(namespace_path(n).exists() for n in namespaces)
 
 
-def _share_cpus(dut_cpu: int | None) -> tuple[int, tuple[int, ...]]:
+def share_cpus(dut_cpu: int | None) -> tuple[int, tuple[int, ...]]:
     """The DUT's CPU and the tester's: never the same one, unless there is only one."""
     allowed = sorted(os.sched_getaffinity(0))
     if dut_cpu is None:
@@ -326,10 +359,10 @@ def _share_cpus(dut_cpu: int | None) -> tuple[int, tuple[int, ...]]:
     return dut_cpu, tuple(cpu for cpu in allowed if cpu != dut_cpu) or (dut_cpu,)
 
 
-def require_root(why: str = "to make network namespaces") -> None:
+def require_root(why: str = "to make network namespaces", *, lab: str = "Linux") -> None:
     """HostError if this process is not root's."""
     if os.geteuid() != 0:
-        raise HostError(f"the Linux lab needs root, {why}", where="lab", next_step="Run the same command with sudo.")
+        raise HostError(f"the {lab} lab needs root, {why}", where="lab", next_step="Run the same command with sudo.")
 
 
 @contextmanager

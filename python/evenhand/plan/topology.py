@@ -85,7 +85,10 @@ class Topology:
             PlanError: A count outside the topology's limits.
         """
         if self.networks is None and network_mode != "pseudorandom":
-            raise PlanError(f"{network_mode} networks: {plan_title(self.name)} has one network, which has no number", where="network mode")
+            raise PlanError(
+                f"{network_mode} networks: {plan_title(self.name)} has one network, which has no number",
+                where="network mode", next_step="Leave it out, or use a plan with networks, such as nets-v4-gateway.",
+            )  # fmt: skip
         left_hosts, right_hosts = self._hosts_of_sides(hosts)
         left_networks, right_networks = self._networks_of_sides(networks)
 
@@ -147,7 +150,8 @@ class Topology:
     def _limited(self, counts: Counts, maximum: int, what: str, where: str) -> tuple[int, int]:
         for n in _both(counts, maximum):
             if not 1 <= n <= maximum:
-                raise PlanError(f"{n} {what}: {plan_title(self.name)} has {'1' if maximum == 1 else f'1 to {maximum}'} {where}", where=what)
+                limits = "1" if maximum == 1 else f"1 to {maximum}"
+                raise PlanError(f"{n} {what}: {plan_title(self.name)} has {limits} {where}", where=what, next_step=f"Use {limits}.")
         return _both(counts, maximum)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 
 from evenhand.fitted import FittedTable
@@ -15,6 +17,7 @@ from evenhand.predict.model import VERIFICATION_KEY, DeviceModel, symmetric_key
 from evenhand.units import format_count, format_rate, format_ratio
 
 BAR_CELLS = 40
+LEAST_BAR_CELLS = 10
 _HASHED = {"type1": "addresses", "type2": "addresses and ports"}
 
 
@@ -51,12 +54,29 @@ def series_table(series: Sequence[Prediction]) -> Table:
     """A row for each number of hosts; the bar is full at the plateau."""
     table = _table(hosts_title(series[0].plan), *_columns(series[0]), "")
     table.columns[0].justify = "right"
-    table.columns[-1].justify = "left"
+    bars = table.columns[-1]
+    bars.justify, bars.no_wrap, bars.min_width = "left", False, LEAST_BAR_CELLS
     for point in series:
-        filled = float(point.share_of_plateau) * BAR_CELLS
-        bar = "█" * int(filled) + ("▌" if filled % 1 >= 0.5 else "")
-        table.add_row(format_count(point.plan.left.hosts.count), *_cells(point), bar)
+        table.add_row(format_count(point.plan.left.hosts.count), *_cells(point), _Bar(float(point.share_of_plateau)))
     return table
+
+
+class _Bar:
+    """As long as there is room, so that a series stays a table at 80 columns."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def __str__(self) -> str:
+        # Says nothing that the share beside it does not: without room for a table it is left out.
+        return ""
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(1, min(BAR_CELLS, options.max_width))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        filled = self.share * min(BAR_CELLS, options.max_width)
+        yield "█" * int(filled) + ("▌" if filled % 1 >= 0.5 else "")
 
 
 def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -> str:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import RequestError
-from evenhand.lab import RING_FRAMES as LAB_RING_FRAMES
-from evenhand.lab import LinuxLab, lab_status
+from evenhand.lab import Lab, LinuxLab, VmLab, lab_status
 from evenhand.plan import AddressPlan, plan_title
 from evenhand.reference import ReferenceRouter
 from evenhand.testbed import Testbed, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
 from evenhand.trial import find_engine
 
 LAB_PREFIX = "lab:"
+LAB_KINDS = (LinuxLab.kind, VmLab.kind)
 DEFAULT_PLAN = "gateway-v4"
 """With all its addresses (SEED-05)."""
 
@@ -29,13 +29,18 @@ class Setup:
 
     name: str
     testbed: Testbed
-    lab: LinuxLab | None = None
+    lab: Lab | None = None
     router: ReferenceRouter | None = None
 
     @property
     def dut_facts(self) -> dict[str, str | None] | None:
         """What the testbed file tells of the DUT, and None for what it does not; None for a DUT of our own."""
         return None if self.lab or self.router else self.testbed.dut.facts.model_dump()
+
+    @property
+    def ssh_config(self) -> Path | None:
+        """Instead of the user's own ~/.ssh/config, for a DUT that a lab has made."""
+        return None if self.lab is None else self.lab.ssh_config
 
     @property
     def own_plan(self) -> str:
@@ -59,7 +64,7 @@ class Setup:
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for {plan_title(self.lab.plan)}, not for {plan.title}",
                 where="--plan",
-                next_step=f"Use --plan {plan_title(self.lab.plan)}, or: evenhand lab up linux --plan {plan.title}",
+                next_step=f"Use --plan {plan_title(self.lab.plan)}, or: evenhand lab up {self.lab.kind} --plan {plan.title}",
             )
         known = self.testbed.dut.plan
         if known is not None and (known != plan.name or plan.other is not None):
@@ -77,7 +82,7 @@ class Setup:
             return
         where, next_step = f"{self.name}: dut.largest_frame_size", "Give the DUT's interfaces a larger MTU, and say so there."
         if self.lab is not None:
-            where, next_step = "--frame-size", f"evenhand lab up linux --plan {plan_title(self.lab.plan)} --largest-frame {size}"
+            where, next_step = "--frame-size", f"evenhand lab up {self.lab.kind} --plan {plan_title(self.lab.plan)} --largest-frame {size}"
         elif self.router is not None:
             where, next_step = "--frame-size", f"Start it with largest_frame_size {size}."
         raise RequestError(f"the DUT takes frames of {largest} octets at the most, not of {size}", where=where, next_step=next_step)
@@ -102,7 +107,7 @@ def default_plan_of(testbed: str) -> str:
 
 
 def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:
-    """`lab:linux` is a lab that is up; all else is a testbed file. Its ports are checked; nothing is started.
+    """`lab:linux` or `lab:vm` is a lab that is up; all else is a testbed file. Its ports are checked; nothing is started.
 
     Args:
         plan: What the DUT must be set up for; None if that is checked later.
@@ -114,9 +119,9 @@ def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:
         name = text.removeprefix(LAB_PREFIX)
         lab = lab_status(name)
         if lab is None:
-            wanted = DEFAULT_PLAN if plan is None else plan.title
+            wanted, kind = DEFAULT_PLAN if plan is None else plan.title, name if name in LAB_KINDS else LinuxLab.kind
             raise RequestError(
-                f"the lab {name!r} is not up", where=text, next_step=f"Use lab:linux after: evenhand lab up linux --plan {wanted}"
+                f"the lab {name!r} is not up", where=text, next_step=f"Use lab:{kind} after: evenhand lab up {kind} --plan {wanted}"
             )
         return make_lab_setup(lab, plan)
     setup = Setup(name=text, testbed=read_testbed(Path(text)))
@@ -128,15 +133,21 @@ def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:
     return setup
 
 
-def make_lab_setup(lab: LinuxLab, plan: AddressPlan | None = None) -> Setup:
-    """The testbed that a lab is. A lab is its own isolated test environment (SEED-80). RequestError if it is set up for another plan."""
+def make_lab_setup(lab: Lab, plan: AddressPlan | None = None) -> Setup:
+    """The testbed that a lab is. A lab is its own isolated test environment (SEED-80).
+
+    Raises:
+        RequestError: It is set up for another plan.
+        HostError: Its DUT has ended.
+    """
+    lab.check_running()
     document = {
         "isolated_test_environment": True,
         "left": {"device": lab.left_device},
         "right": {"device": lab.right_device},
         "tester": {"cpus": list(lab.tester_cpus)},
-        "dut": {"cpus": [lab.dut_cpu], "threads": lab.dut_threads(), "ring_frames": LAB_RING_FRAMES,
-                "largest_frame_size": lab.largest_frame_size},
+        "dut": {"cpus": [lab.dut_cpu], "threads": lab.dut_threads(), "ring_frames": lab.ring_frames,
+                "largest_frame_size": lab.largest_frame_size, **lab.testbed_dut()},
     }  # fmt: skip
     setup = Setup(name=f"{LAB_PREFIX}{lab.name}", testbed=make_testbed(document, where=f"lab {lab.name}"), lab=lab)
     if plan is not None:

@@ -292,7 +292,7 @@ class OpenTestbed:
             self.on_event(Note(text=note))
         opened = open_tester(
             self.setup, address_plan, frame_size=size, seed=seed, directions=directions, engine=self.engine, host_macs=host_macs,
-            waits=waits, limits=limits,
+            waits=waits, limits=limits, on_event=self.on_event,
         )  # fmt: skip
         with opened as tester:
             ready = replace(tester.after(single_pair), replay=self.replay)

@@ -17,7 +17,8 @@ from evenhand.lab.namespaces import namespace_path
 from evenhand.lab.state import tester_resource
 from evenhand.locks import holding
 from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, PortMacs, SideName, largest_octets, mean_octets
-from evenhand.procedure.events import OnEvent, TrialPhase
+from evenhand.procedure.events import OnEvent, TrialPhase, ignore
+from evenhand.procedure.inside import Inside, look_inside, with_facts
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.setup import Setup
@@ -46,6 +47,8 @@ class OpenTester:
     """Why there is no `resolved`; only where `open_tester` was told to go on without."""
     replay: Replay | None = None
     """Trials that need not be made again."""
+    inside: Inside | None = None
+    """The look into the DUT; None if its testbed does not tell how."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -66,6 +69,8 @@ class OpenTester:
         return EngineMeasurer(
             session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, delays=delays,
             stops_when_failed=stops_when_failed, replay=self.replay, on_event=tell,
+            check_dut=None if self.setup.lab is None else self.setup.lab.check_running,
+            witness=None if self.inside is None else self.inside.witness,
         )  # fmt: skip
 
     def after(self, single_pair: SinglePair | None) -> OpenTester:
@@ -89,6 +94,8 @@ class OpenTester:
             "mix": profile.mix,
             "traffic": profile.traffic.to_document(macs=profile.macs, host_macs=profile.host_macs),
             "learning": None if profile.learning is None else profile.learning.to_document(),
+            # `facts`, so that the slashes in them are taken for no folders.
+            **({} if self.inside is None else {"inside_dut": {"facts": dict(self.inside.facts)}}),
         }
 
 
@@ -105,6 +112,7 @@ def open_tester(
     needs_dut: bool = True,
     waits: Waits = RFC_WAITS,
     limits: Limits | None = None,
+    on_event: OnEvent = ignore,
 ) -> Iterator[OpenTester]:
     """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it ends.
 
@@ -114,6 +122,7 @@ def open_tester(
         needs_dut: Whether a DUT that does not answer is an error; if not, `OpenTester.unresolved` tells.
         waits: Of every trial that is made with this tester.
         limits: By which its trials are judged; default: the testbed's.
+        on_event: Is told what changed in the DUT since the last run on it, if it can be looked into.
 
     Raises:
         RequestError: The DUT, or a port, does not take frames of this size.
@@ -123,6 +132,7 @@ def open_tester(
     with ExitStack() as stack:
         command = setup.engine_command(engine)
         locked = stack.enter_context(_locked(setup))
+        inside = stack.enter_context(look_inside(setup, on_event=on_event))
         session = stack.enter_context(EngineSession(command, inherited=locked))
         request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
         stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
@@ -135,13 +145,18 @@ def open_tester(
         profile = Profile(
             plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
             theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, largest), host_macs=host_macs,
-            macs=_macs_of(opened, resolved), dut=setup.dut_facts,
+            macs=_macs_of(opened, resolved), dut=_dut_facts(setup, inside),
             vlans={side: port.vlan for side, port in setup.testbed.ports.items()},
         )  # fmt: skip
         yield OpenTester(
             setup=setup, session=session, profile=profile, waits=waits, limits=limits or limits_of(setup.testbed.limits),
-            opened=opened, resolved=resolved, unresolved=unresolved,
+            opened=opened, resolved=resolved, unresolved=unresolved, inside=inside,
         )  # fmt: skip
+
+
+def _dut_facts(setup: Setup, inside: Inside | None) -> dict[str, str | None] | None:
+    written = setup.dut_facts
+    return written if written is None or inside is None else with_facts(written, inside.facts)
 
 
 @contextmanager

@@ -85,6 +85,7 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "state": str(measured.state),
         "reason": measured.reason,
         "stopped_early": measured.stopped_early,
+        "testbeds": list(dict.fromkeys(repetition.testbed for repetition in measured.repetitions)),
         "asked_repetitions": point.repetitions,
         "finished_repetitions": sum(repetition.finished_at is not None for repetition in measured.repetitions),
         "figure": {"name": figure.name, "unit": figure.unit, "is_higher_better": figure.is_higher_better},

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
 from evenhand.series import FIGURES, CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.trial import DirectionResult, Verdict
@@ -174,6 +175,23 @@ _OF_DIRECTIONS = tuple(
     )
 )
 
+
+def _seen(get: Callable[[SeenTrial], Value]) -> Callable[[Place], Value]:
+    def of(trial: StoredTrial) -> Value:
+        seen = seen_trial(trial)
+        return None if seen is None else get(seen)
+
+    return _trial(of)
+
+
+_INSIDE = (
+    Column("dut_busiest_cpu", "integer", _seen(lambda s: s.busiest.cpu)),
+    Column("dut_busiest_cpu_share", "real", _seen(lambda s: s.busiest.busy)),
+    Column("dut_busiest_cpu_softirq_share", "real", _seen(lambda s: s.busiest.softirq)),
+    Column("dut_mean_cpu_share", "real", _seen(lambda s: s.mean_busy)),
+    Column("dut_dropped_packets", "integer", _seen(lambda s: s.dropped_packets)),
+)
+
 COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
     "points": (
         *_CONDITIONS,
@@ -217,5 +235,6 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("loss_ratio_limit", "real", _trial(lambda t: t.result.loss_ratio_limit)),
         Column("loss_ratio", "real", _trial(lambda t: t.result.loss_ratio)),
         *_OF_DIRECTIONS,
+        *_INSIDE,
     ),
 }

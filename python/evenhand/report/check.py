@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -63,6 +64,47 @@ def advice_lines(survey: HostSurvey) -> Iterator[str]:
         yield f"{finding.name}{needed}: {finding.advice}"
         for command in finding.commands:
             yield f"{_INDENT}{command}"
+
+
+def nics_table(survey: HostSurvey) -> Table | None:
+    """A row for each PCI NIC; None if there is none."""
+    nics = _nics(survey)
+    if not nics:
+        return None
+    table = _table("NICs")
+    for title in ("NIC", "bound to", "interface"):
+        table.add_column(title, no_wrap=title == "NIC")
+    table.add_column("driver of DPDK", overflow="fold")
+    table.add_column("for a tester", overflow="fold")
+    for nic in nics:
+        library = "none known" if nic["dpdk_driver"] is None else f"net_{nic['dpdk_driver']}"
+        if nic["missing_package"] is not None:
+            library += " (missing)"
+        use = "ready" if nic["is_ready"] else "do not bind it" if nic["warning"] else "to be bound" if nic["bind_command"] else "not ready"
+        table.add_row(nic["address"], nic["driver"] or "nothing", ", ".join(nic["interfaces"]) or "none", library, use)
+    return table
+
+
+def nic_lines(survey: HostSurvey) -> Iterator[str]:
+    """The commands that give each NIC to DPDK and take it back, and which must stay; commands stand alone on their lines, to be copied."""
+    nics = _nics(survey)
+    packages = sorted({nic["missing_package"] for nic in nics if nic["missing_package"] is not None and not nic["warning"]})
+    groups = (
+        ("To install drivers of DPDK that are missing:", [f"sudo apt-get install {package}" for package in packages]),
+        ("To give a NIC to DPDK, if no cable of it leads to a network that people use:", [nic["bind_command"] for nic in nics]),
+        ("To give a NIC back to the kernel:", [nic["give_back_command"] for nic in nics]),
+    )
+    for title, commands in groups:
+        if any(commands):
+            yield title
+            yield from (f"{_INDENT}{command}" for command in commands if command)
+    for nic in nics:
+        if nic["warning"]:
+            yield f"Do not bind {nic['address']}: {nic['warning']}."
+
+
+def _nics(survey: HostSurvey) -> list[dict[str, Any]]:
+    return [nic for finding in survey.findings for nic in finding.facts.get("nics", ())]
 
 
 STAMPS = {"none": "not on this port", "unused": "on this port, not used"}

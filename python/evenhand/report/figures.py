@@ -62,8 +62,12 @@ class Picture:
     draw: Callable[[Axes, Shape], None]
     rows: int | None = None
     """Of bars; None for a picture whose height does not depend on what it shows."""
+    inches: float | None = None
+    """The height itself, in any shape."""
 
     def size(self, shape: Shape) -> tuple[float, float]:
+        if self.inches is not None:
+            return (shape.width, self.inches + (0.3 if shape.is_narrow else 0.0))
         return (shape.width, shape.height if self.rows is None else 0.65 + (0.95 if shape.is_narrow else 0.72) * self.rows)
 
 

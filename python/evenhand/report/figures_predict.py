@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,10 +34,12 @@ def draw_series(series: Sequence[Prediction], smallest_even: int | None, path: P
     Raises:
         HostError: The file cannot be written.
     """
-    picture = series_picture(series, smallest_even)
+    picture, is_new = series_picture(series, smallest_even), not os.path.lexists(path)
     try:
         save_picture(picture, path)
     except OSError as error:
+        if is_new:  # a full disk leaves no half of one
+            path.unlink(missing_ok=True)
         raise HostError(f"this file cannot be written: {error.strerror}", where=str(path), next_step="Name another file.") from error
 
 

@@ -23,6 +23,7 @@ from evenhand.report.page_facts import (
     traffic_table,
 )
 from evenhand.report.page_figures import Pictures, pictures_of
+from evenhand.report.page_inside import inside_of
 from evenhand.report.page_points import count_trials, shown_hooks, shown_suites, trials_left_out
 from evenhand.report.page_tables import (
     burst_table,
@@ -84,7 +85,7 @@ def write_pictures(record: CampaignRecord, folder: Path) -> list[Path]:
     """Each picture of the page as an SVG and a PNG file; the folder is made if need be. Errors as in `write_page`."""
     make_folder(folder)
     written = []
-    for picture in pictures_of(record, analyse(record)).all:
+    for picture in (*pictures_of(record, analyse(record)).all, *inside_of(record).pictures):
         for suffix, draw in ((".svg", draw_svg_file), (".png", draw_png_file)):
             path = folder / f"{picture.name}{suffix}"
             replace_own(path, draw(picture), mark=MARK, where=str(path))
@@ -203,6 +204,9 @@ def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, A
     for comparison in analysis.published:
         said = [(sentence, False) for sentence in comparison.sentences]
         groups.setdefault("Beside the draft's Figure 7", []).extend(said)
+    if analysis.testbeds is not None:
+        disagree = bool(analysis.testbeds.different)
+        groups.setdefault("Testbeds", []).extend((sentence, disagree) for sentence in analysis.testbeds.sentences)
     for warning in (*analysis.warnings, *record.notes):
         groups.setdefault("Notes", []).append((warning, True))
     return [
@@ -213,14 +217,17 @@ def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, A
 
 def _methods(analysis: Analysis) -> list[str]:
     """How rises and falls were told from noise, each way once."""
-    return list(dict.fromkeys(curve.shape.method for curve in analysis.curves if curve.shape is not None))
+    methods = dict.fromkeys(curve.shape.method for curve in analysis.curves if curve.shape is not None)
+    return [*methods, *([] if analysis.testbeds is None else [analysis.testbeds.method])]
 
 
 def _sections(record: CampaignRecord, pictures: Pictures) -> list[Section]:
     """Those with content. The first picture of the page is not shown twice."""
     shown_first = (pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1])[:1]
+    inside = inside_of(record)
     sections = [
         _section("throughput", "Throughput", [*pictures.throughput, *pictures.sizes], [throughput_table(record)], shown_first),
+        _section("inside", "Inside the DUT", inside.pictures, inside.tables),
         _section("loss", "Frame loss", pictures.loss, [], shown_first),
         _section(
             "latency", "Latency and delay variation", [*pictures.delays, *pictures.variation],

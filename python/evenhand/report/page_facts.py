@@ -52,10 +52,11 @@ class ShownDeviation:
 def shown_testbeds(record: CampaignRecord) -> list[ShownBed]:
     """By name. A campaign that has not begun has none; then every fact of a DUT is missing."""
     beds = record.testbeds or {"": {}}
-    return [_shown_bed(name, bed) for name, bed in beds.items()]
+    return [_shown_bed(name, bed, has_own_host=len(beds) > 1) for name, bed in beds.items()]
 
 
-def _shown_bed(name: str, bed: Mapping[str, Any]) -> ShownBed:
+def _shown_bed(name: str, bed: Mapping[str, Any], *, has_own_host: bool) -> ShownBed:
+    """`has_own_host`: it may be on another machine than the one that the page tells of as the host."""
     dut = bed.get("dut") or {}
     own = isinstance(dut, Mapping) and "kind" in dut
     if own:
@@ -76,6 +77,9 @@ def _shown_bed(name: str, bed: Mapping[str, Any]) -> ShownBed:
     tester: list[tuple[str, str | None]] = [
         (name, value) for name, value in flatten({key: v for key, v in testbed.items() if key != "dut"}) if value is not None
     ]
+    of_host = bed.get("tester")
+    if has_own_host and isinstance(of_host, Mapping):
+        tester = [(f"tester: {fact}", value) for fact, value in flatten(of_host) if value is not None] + tester
     return ShownBed(name=name, dut=facts, missing=missing, tester=tester)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from markupsafe import Markup
 
+from evenhand.analysis import values_by_testbed
+from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_words import (
     NONE,
     Cell,
@@ -37,6 +40,8 @@ HOOKS = {
     "after_point": "After the point",
     "before_suite": "Before the suite",
     "after_suite": "After the suite",
+    "dut_apply": "The DUT set up over SSH: what was changed",
+    "dut_undo": "The DUT put back: what was taken back",
 }
 
 
@@ -137,12 +142,12 @@ def _conditions(points: Sequence[Point]) -> str:
 def _shown_point(found: PointRecord, point_id: str, among: Sequence[Point], *, with_trials: bool) -> ShownPoint:
     point = found.point
     unit = unit_of(point)
-    median = median_of(found)
+    middle = median_of(found)
     several = "" if len(found.values) < 2 else show_range(found.values, unit)
     finished = [repetition for repetition in found.repetitions if repetition.finished_at is not None]
     state, style = _state(found, len(finished))
     return ShownPoint(
-        id=point_id, name=_name(point, among), median=NONE if median is None else show_value(median, unit), range=several or NONE,
+        id=point_id, name=_name(point, among), median=NONE if middle is None else show_value(middle, unit), range=several or NONE,
         state=state, style=style, reason=found.reason or "", facts=_facts(found), hooks=shown_hooks(found.hooks),
         repetitions=_repetitions(found, unit),
         trials=[_shown_trials(repetition) for repetition in found.repetitions if with_trials and any(trials_of(repetition))],
@@ -180,6 +185,12 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
     facts += [] if point.hash_type is None else [("hash of the DUT", point.hash_type)]
     facts += [("plan options", _options(point.plan_options))] if point.plan_options else []
     facts += [("goal", _options(point.goal))] if point.goal else []
+    by_testbed = values_by_testbed(found)
+    if len(by_testbed) > 1:
+        facts += [(f"median of {name}", show_value(median(values), unit_of(point))) for name, values in by_testbed.items()]
+    elif by_testbed:
+        facts += [("testbed", next(iter(by_testbed)))]
+    facts += queue_facts(found)
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
     return facts
 

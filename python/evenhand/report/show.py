@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from statistics import median as median_of
 from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.analysis import compare_testbeds, values_by_testbed
+from evenhand.analysis.inside import seen_at
+from evenhand.analysis.words import join
 from evenhand.fitted import FittedTable
 from evenhand.procedure import Statistics
 from evenhand.report.campaign_rows import trials_of, verdicts_of
@@ -36,8 +40,15 @@ def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
         yield Text(visible(_title(entries[0][1])), style="bold")
         yield _points_table(entries)
         for number, point in entries:
+            if len(record.testbeds) > 1 and (names := values_by_testbed(point)):
+                yield _line(f"{number}: measured by {join([visible(name) for name in names])}", indent=2)
             if note := point.reason or point.stopped_early:
                 yield _line(f"{number}: {note}", indent=2)
+    verdict = compare_testbeds(record)
+    if verdict is not None:
+        yield Text("")
+        for sentence in verdict.sentences:
+            yield _line(sentence)
     for search in record.other_searches:
         yield Text("")
         yield from _search_report(search)
@@ -63,13 +74,36 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     if statistics is not None:
         median, low, high = (_figure(value, figure) for value in (statistics.median, statistics.minimum, statistics.maximum))
         yield _line(f"{figure.name.capitalize()}: median {median}, {low} to {high} {figure.unit}.")
+    by_testbed = values_by_testbed(measured)
+    for name, values in by_testbed.items() if len(by_testbed) > 1 else ():
+        yield _line(f"Testbed {name}: median {_figure(median_of(values), figure)} {figure.unit} of {len(values)} repetitions.")
     for key, value in _facts({**point.plan_options, **point.goal}):
         yield _line(f"{key}: {value}", indent=2)
+    yield from _inside(measured)
     for hook in measured.hooks:
         yield from _hook_report(hook)
     for repetition in measured.repetitions:
         yield Text("")
         yield from _repetition_report(repetition, figure)
+
+
+def _inside(measured: PointRecord) -> Iterator[RenderableType]:
+    """What a witness saw in the DUT, in the trials at the point's result."""
+    seen = seen_at(measured)
+    if seen is None or seen.busiest is None:
+        return
+    busiest, mean = seen.busiest, sum(cpu.busy for cpu in seen.cpus) / len(seen.cpus)
+    yield _line(
+        f"Inside the DUT: CPU {busiest.cpu} was busiest, {format_ratio(busiest.busy)} of the time of sending"
+        f" ({format_ratio(busiest.softirq)} in softirqs); mean of {len(seen.cpus)} CPUs {format_ratio(mean)}."
+    )
+    for queues in seen.queues:
+        predicted = queues.predicted_to_mean
+        beside = "" if predicted is None else f"; predicted {predicted:.3f}"
+        yield _line(f"Queues of {queues.interface}, {queues.direction}: busiest to mean {queues.busiest_to_mean:.3f}{beside}.")
+    yield _line(
+        f"It counted {format_count(seen.dropped_packets)} packets as dropped, and the tester lost {format_count(seen.lost_frames)} frames."
+    )
 
 
 def _head(record: CampaignRecord) -> Iterator[RenderableType]:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations
+from evenhand.procedure.inside import READ_THERE
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
@@ -85,12 +86,15 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
 
 
 def dut_lines(profile: Profile) -> list[str]:
-    """What the testbed file tells of the DUT, and what it does not (SEED-81, SEED-84)."""
+    """What the testbed file tells of the DUT, what was read there, and what neither tells (SEED-81, SEED-84)."""
     if profile.dut is None:
         return []
-    told = "; ".join(f"{_words(name)}: {value}" for name, value in profile.dut.items() if value is not None)
+    known = {name: value for name, value in profile.dut.items() if value is not None}
+    read = "; ".join(f"{_words(name)}: {value.removesuffix(READ_THERE)}" for name, value in known.items() if value.endswith(READ_THERE))
+    told = "; ".join(f"{_words(name)}: {value}" for name, value in known.items() if not value.endswith(READ_THERE))
     missing = ", ".join(_words(name) for name, value in profile.dut.items() if value is None)
     lines = [f"DUT, as the testbed file has it: {told}."] if told else []
+    lines += [f"DUT, as read there: {read}."] if read else []
     return lines + ([f"Not told of the DUT ([dut.facts] in the testbed file): {missing}."] if missing else [])
 
 

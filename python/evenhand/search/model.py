@@ -21,11 +21,12 @@ DEFAULT_PATIENCE = 8
 def check_loads(max_fps: float, min_fps: float | None) -> None:
     """RequestError unless a search can go from the one to the other."""
     if not max_fps > 0:
-        raise RequestError(f"maximum rate {max_fps} fps: must be above 0", where="maximum rate")
+        raise RequestError(f"maximum rate {max_fps} fps: must be above 0", where="maximum rate", next_step="Use 1Mfps, for one.")
     if min_fps is not None and not 0 < min_fps <= max_fps:
         raise RequestError(
             f"minimum rate {format_rate(min_fps)}: must be above 0 and at most the maximum {format_rate(max_fps)}",
             where="minimum rate",
+            next_step="Use a rate below the maximum, or leave it out.",
         )
 
 
@@ -33,7 +34,7 @@ def check_retries(invalid_retries: int, patience: int) -> None:
     """RequestError for fewer than none."""
     for retries, where in ((invalid_retries, "retries of INVALID trials"), (patience, "patience")):
         if retries < 0:
-            raise RequestError(f"{retries} repetitions: must be 0 or more", where=where)
+            raise RequestError(f"{retries} repetitions: must be 0 or more", where=where, next_step="Use 0 for none.")
 
 
 class Outcome(StrEnum):
@@ -100,7 +101,7 @@ class ThroughputGoal:
         if not 0 < self.precision < 1:
             raise RequestError(f"precision {self.precision}: must be above 0 and below 1", where="precision", next_step="Use 0.5%.")
         if not self.duration_s > 0:
-            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="duration")
+            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="duration", next_step="Use 5s, for one.")
         if self.final_duration_s < self.duration_s:
             raise RequestError(
                 f"the final trial of {format_duration(self.final_duration_s)} is shorter than the trials of the search, "
@@ -109,9 +110,11 @@ class ThroughputGoal:
                 next_step="Make the final trial at least as long.",
             )
         if not 0 <= self.loss_ratio < 1:
-            raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss ratio")
+            raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss ratio", next_step="Use 0.")
         if self.loss_verifications < 0:
-            raise RequestError(f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss verification")
+            raise RequestError(
+                f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss verification", next_step="Use 0 for none."
+            )
         check_retries(self.invalid_retries, self.patience)
         if self.known_fps is not None and not self.known_fps > 0:
             raise RequestError(f"known rate {self.known_fps} fps: must be above 0", where="known rate")

@@ -78,7 +78,7 @@ class HookRun:
     """One command that was run before or after a point or a suite."""
 
     when: str
-    """`before_point`, `after_point`, `before_suite`, `after_suite`."""
+    """`before_point`, `after_point`, `before_suite`, `after_suite`; or `dut_apply` and `dut_undo`, what a run did to its DUT over SSH."""
     command: str
     exit_code: int | None
     """None: it did not end in time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,6 +144,12 @@ class CampaignStore(WritableFile):
                     self.path.unlink()
 
     @property
+    def session_id(self) -> int:
+        """Of the writing that goes on now, in `sessions`."""
+        assert self._session_id is not None
+        return self._session_id
+
+    @property
     def stored_trials(self) -> int:
         """How many are in the file."""
         return int(self.rows("SELECT count(*) AS trials FROM trials")[0]["trials"])
@@ -229,23 +235,24 @@ class CampaignStore(WritableFile):
         found = self.rows("SELECT key, number FROM repetitions JOIN points ON points.id = point_id WHERE finished_at IS NOT NULL")
         return frozenset((row["key"], row["number"]) for row in found)
 
-    def values_of(self, key: str) -> tuple[float, ...]:
-        """Of a point's repetitions, in order."""
+    def values_of(self, key: str, numbers: Container[int]) -> tuple[float, ...]:
+        """Of a point's repetitions with these numbers, in order."""
         found = self.rows(
-            "SELECT value FROM repetitions JOIN points ON points.id = point_id"
+            "SELECT number, value FROM repetitions JOIN points ON points.id = point_id"
             " WHERE key = ? AND finished_at IS NOT NULL AND value IS NOT NULL ORDER BY number",
             key,
         )
-        return tuple(row["value"] for row in found)
+        return tuple(row["value"] for row in found if row["number"] in numbers)
 
-    def first_search_of(self, key: str) -> tuple[dict[str, Any], dict[str, Any], int] | None:
-        """Result, set-up and seed of the last search in the point's first finished repetition; None if there is none."""
-        found = self.rows(
-            "SELECT searches.result, searches.setup, searches.seed FROM searches JOIN repetitions ON repetitions.id = repetition_id"
+    def first_search_of(self, key: str, numbers: Container[int]) -> tuple[dict[str, Any], dict[str, Any], int] | None:
+        """Result, set-up and seed of the last search in the first finished repetition with one of these numbers; None if there is none."""
+        candidates = self.rows(
+            "SELECT number, searches.result, searches.setup, searches.seed FROM searches JOIN repetitions ON repetitions.id = repetition_id"
             " JOIN points ON points.id = point_id WHERE key = ? AND repetitions.finished_at IS NOT NULL AND searches.result IS NOT NULL"
-            " AND searches.kind != 'ceiling' ORDER BY repetitions.number, searches.id DESC LIMIT 1",
+            " AND searches.kind != 'ceiling' ORDER BY repetitions.number, searches.id DESC",
             key,
         )
+        found = [row for row in candidates if row["number"] in numbers]
         return (json.loads(found[0]["result"]), json.loads(found[0]["setup"]), int(found[0]["seed"])) if found else None
 
     def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> RepetitionRecorder:

@@ -148,7 +148,10 @@ DRIVERS: Mapping[str, Driver] = {
 }
 """By the beginning of a device's name, as DPDK matches it: `net_pcap_left` is a `net_pcap`. The longest that fits is the driver."""
 
+FILL_IN = "FILL-IN"
+"""What `evenhand import` writes where the other tester's file names no port."""
 REFUSED: Mapping[str, str] = {
+    FILL_IN: "`evenhand import` left this open, because the file that it read names no port",
     "net_failsafe": "net_failsafe runs shell commands and holds other devices inside",
     "net_bond": "a bonding port holds other devices inside, which nobody would check",
     "net_vdev_netvsc": "net_vdev_netvsc takes interfaces of the host by itself",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from socket import AF_INET, AF_INET6
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ else:
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 _SHARE_A_WIRE = frozenset({"macvlan", "macvtap", "ipvlan", "ipvtap"})
+_LINK_SCOPE = 253
 KERNEL_VHOST = "/dev/vhost-net"
 NOWHERE = "/dev/null"
 
@@ -34,6 +35,8 @@ class HostNetwork:
     names: frozenset[str]
     default_route_of: Mapping[str, str]
     """Interface to why it is in the way: it carries a default route, itself or for an interface stacked on it."""
+    addresses_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Interface to its IP addresses, without those of the link alone (fe80::)."""
 
 
 def read_host_network() -> HostNetwork:
@@ -49,7 +52,14 @@ def read_host_network() -> HostNetwork:
                 carriers.update(hop["oif"] for hop in hops)
                 if route.get_attr("RTA_OIF"):
                     carriers.add(route.get_attr("RTA_OIF"))
+        found = [
+            (address["index"], str(address.get_attr("IFA_LOCAL") or address.get_attr("IFA_ADDRESS")))
+            for family in (AF_INET, AF_INET6)
+            for address in ip.get_addr(family=family)
+            if address["scope"] != _LINK_SCOPE
+        ]
     name_of = {index: str(link.get_attr("IFLA_IFNAME")) for index, link in links.items()}
+    addresses = {name: tuple(text for owner, text in found if owner == index) for index, name in name_of.items()}
     reasons: dict[int, str] = {index: "it carries a default route" for index in carriers if name_of.get(index, "lo") != "lo"}
     pending = list(reasons)
     while pending:
@@ -58,7 +68,11 @@ def read_host_network() -> HostNetwork:
             if index not in reasons:
                 reasons[index] = why
                 pending.append(index)
-    return HostNetwork(names=frozenset(name_of.values()), default_route_of={name_of[index]: why for index, why in reasons.items()})
+    return HostNetwork(
+        names=frozenset(name_of.values()),
+        default_route_of={name_of[index]: why for index, why in reasons.items()},
+        addresses_of={name: texts for name, texts in addresses.items() if texts},
+    )
 
 
 def _joined_to(refused: int, links: Mapping[int, Any], name_of: Mapping[int, str]) -> dict[int, str]:

@@ -7,7 +7,7 @@ import os
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -18,6 +18,7 @@ from evenhand.testbed.device import read_device
 from evenhand.testbed.eal_arguments import check_eal_arguments
 from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.testbed.resources import resources_of
+from evenhand.testbed.ssh_destination import check_destination
 from evenhand.testbed.vlan import LARGEST_VLAN, MOST_TAGS, TAG_OCTETS, as_vlans
 from evenhand.testbed.workers import lay_out_workers
 from evenhand.units import (
@@ -36,6 +37,7 @@ from evenhand.units import (
 
 CONFIRMATION = "isolated_test_environment"
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
+_INTERFACE = re.compile(r"[A-Za-z][A-Za-z0-9._/:-]{0,63}")
 
 
 def _plan_name(value: Any) -> Any:
@@ -69,6 +71,23 @@ def _device(value: Any) -> Any:
     return value
 
 
+def _destination(value: Any) -> Any:
+    try:
+        return check_destination(value) if isinstance(value, str) else value
+    except EvenhandError as error:
+        raise RefusedError(error) from error
+
+
+def _interface(value: Any) -> Any:
+    if isinstance(value, str) and not _INTERFACE.fullmatch(value):
+        raise RefusedError(
+            RequestError(
+                f"{value!r} is no name of an interface", next_step="Name it as the DUT does: letters, digits and ._/:-, a letter first."
+            )
+        )
+    return value
+
+
 def _eal_arguments(value: Any) -> Any:
     try:
         if isinstance(value, (list, tuple)) and all(isinstance(argument, str) for argument in value):
@@ -84,6 +103,9 @@ LineRate = Annotated[float, with_unit(LINE_RATE, parse_line_rate)]
 Memory = Annotated[int, with_unit(MEMORY, parse_memory), Field(ge=64)]
 Mac = Annotated[str, BeforeValidator(_mac)]
 Fact = Annotated[str, Field(min_length=1, max_length=300)]
+DutInterface = Annotated[str, BeforeValidator(_interface)]
+DutSystem = Literal["linux", "openbsd", "freebsd", "vpp"]
+"""What a DUT may run that is reached over SSH."""
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
 
 
@@ -194,7 +216,23 @@ class TestbedDut(_Table):
     """Ids of the DUT's threads; their waiting for a CPU counts as an absence too. One that is bound to a CPU is watched there."""
     largest_frame_size: Annotated[int, Field(ge=1518, le=9216)] | None = None
     """Octets with FCS that its interfaces take; None if that is not known here (R8219-20)."""
+    ssh: Annotated[str, BeforeValidator(_destination)] | None = None
+    """Where its command line is: what the system's own `ssh` is given, and nothing else. None if nobody sets it up from here."""
+    os: DutSystem | None = None
+    left: DutInterface | None = None
+    """The DUT's interface to the tester's left port, as the DUT names it; `right` likewise."""
+    right: DutInterface | None = None
     facts: DutFacts = DutFacts()
+
+    @model_validator(mode="after")
+    def _is_reachable(self) -> TestbedDut:
+        reach = {"ssh": self.ssh, "os": self.os, "left": self.left, "right": self.right}
+        missing = [name for name, value in reach.items() if value is None]
+        if missing and len(missing) < len(reach):
+            raise ValueError(f"{', '.join(missing)} missing: ssh, os, left and right go together")
+        if self.left is not None and self.left == self.right:
+            raise ValueError(f"left and right are the same interface {self.left!r}")
+        return self
 
     @model_validator(mode="after")
     def _cpus_differ(self) -> TestbedDut:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import threading
@@ -31,6 +32,13 @@ CLOSE_TIMEOUT_S = 5.0
 INTERRUPTED_TIMEOUT_S = 1.0
 """What the end of stdin is given after Ctrl-C or SIGTERM; then the engine gets a signal of its own."""
 
+_OF_TESTBED = {
+    "host": "tester",
+    "host.memory_mb": "tester.memory",
+    "host.extra_eal_arguments": "tester.extra_eal_arguments",
+    "ports": "left.device, right.device",
+    "workers": "tester.cpus",
+}
 HELPED_BY_CHECK = frozenset({"no_permission", "no_memory", "no_cpu"})
 """Faults of the host that `evenhand check` tells more about."""
 _ERROR_OF_KIND: dict[str, type[EvenhandError]] = {"bad_request": RequestError, "host_not_ready": HostError, "bug": EngineError}
@@ -191,8 +199,9 @@ class EngineSession:
 
     def _error_of(self, fault: Any) -> EvenhandError:
         try:
-            more = " `evenhand check` shows what this host offers." if fault.get("code") in HELPED_BY_CHECK else ""
-            error = _ERROR_OF_KIND[fault["kind"]](fault["what"], where=fault["where"], next_step=f"{fault['next']}{more}")
+            is_helped = fault.get("code") in HELPED_BY_CHECK and "evenhand check" not in fault["next"]
+            more = " `evenhand check` shows what this host offers." if is_helped else ""
+            error = _ERROR_OF_KIND[fault["kind"]](fault["what"], where=place_in_testbed(fault["where"]), next_step=f"{fault['next']}{more}")
         except (AttributeError, KeyError, TypeError) as problem:
             raise EngineError(f"the engine wrote a fault outside the contract: {fault!r}") from problem
         for line in self.stderr_lines[-10:]:
@@ -245,3 +254,8 @@ class EngineSession:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
+
+
+def place_in_testbed(where: str) -> str:
+    """Where users find what a request to the engine calls `where`: the key of their testbed file."""
+    return _OF_TESTBED.get(where) or re.sub(r"^ports\.(?=left|right)", "", where)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -26,6 +26,14 @@ class Measurer(Protocol):
         Raises:
             EvenhandError: There could be no trial at all.
         """
+        ...
+
+
+class Witness(Protocol):
+    """Looks at the DUT from elsewhere before and after each trial; the verdict is none of its business (SEED-07)."""
+
+    def watch(self, trial: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Make the trial; its document, with what was seen added as `dut`."""
         ...
 
 
@@ -116,7 +124,11 @@ class EngineMeasurer:
     """A trial ends as soon as it can no longer pass."""
     replay: Replay | None = None
     """Trials that were made before, and are not made again."""
+    witness: Witness | None = None
+    """Of each trial that is made here; not of those that were made before."""
     on_event: EventCallback | None = None
+    check_dut: Callable[[], None] | None = None
+    """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says nothing of any load."""
     _last_trial: int = 0
 
     @property
@@ -135,6 +147,12 @@ class EngineMeasurer:
         before = None if self.replay is None else self.replay.take(load)
         if before is not None:
             return before
+        if self.witness is None:
+            return TrialResult.from_contract(self._request(load, waits))
+        return TrialResult.from_contract(self.witness.watch(lambda: self._request(load, waits)))
+
+    def _request(self, load: Load, waits: Waits) -> dict[str, Any]:
+        """The engine's document of the trial."""
         document: dict[str, Any] = self.session.request(
             "trial",
             on_event=self.on_event,
@@ -148,4 +166,6 @@ class EngineMeasurer:
             **({"stop_when_failed": True} if self.stops_when_failed else {}),
             **({} if self.delays is None else {"delays": self.delays.to_contract()}),
         )
-        return TrialResult.from_contract(document)
+        if self.check_dut is not None:
+            self.check_dut()
+        return document

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: testbeds that do not agree on a point that more than one of them has measured.
+
+Two testbeds differ at a point if an exact two-sided Mann-Whitney test of their repetitions says so, at a level that is divided by all the
+pairs that are compared in the campaign (Bonferroni): where all testbeds are alike, noise makes any of them differ anywhere with at most
+probability LEVEL. A difference is told however small it is; one below RELEVANT is told to be that. Where there are too few repetitions for
+that test the noise is not known, and medians that are RELEVANT apart count: a tolerance, no test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+from typing import Any
+
+from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL, RELEVANT
+from evenhand.analysis.ranks import least_p_value, lower_p_value
+from evenhand.analysis.words import join, show_percent, show_probability, show_value
+from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BedDifference:
+    """One point on two testbeds."""
+
+    key: str
+    """Of the point."""
+    testbeds: tuple[str, str]
+    medians: tuple[float, float]
+    """In the unit of the procedure's figure."""
+    change: float | None
+    """Of the second to the first, as a share of it; None if that is 0."""
+    p_value: float | None
+    """Two-sided; None: too few repetitions for a test."""
+    is_different: bool
+    """By more than their noise."""
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "point": self.key, "testbeds": list(self.testbeds), "medians": list(self.medians), "change": self.change,
+            "p_value": self.p_value, "is_different": self.is_different,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BedsVerdict:
+    """Whether the testbeds of a campaign agree."""
+
+    testbeds: tuple[str, ...]
+    """That have a point in common with another one."""
+    tests: tuple[BedDifference, ...]
+    """Each pair at each point."""
+    sentences: tuple[str, ...]
+    """For people: which disagree, and where."""
+    method: str
+
+    @property
+    def different(self) -> tuple[BedDifference, ...]:
+        """Those that disagree."""
+        return tuple(test for test in self.tests if test.is_different)
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "testbeds": list(self.testbeds), "tests": [test.to_document() for test in self.tests], "sentences": list(self.sentences),
+            "method": self.method,
+        }  # fmt: skip
+
+
+def values_by_testbed(record: PointRecord) -> dict[str, tuple[float, ...]]:
+    """The figures of a point's repetitions, by the testbed that measured them; in order of their first ones."""
+    found: dict[str, list[float]] = {}
+    for repetition in record.repetitions:
+        if repetition.finished_at is not None and repetition.value is not None:
+            found.setdefault(repetition.testbed, []).append(repetition.value)
+    return {name: tuple(values) for name, values in found.items()}
+
+
+def compare_testbeds(record: CampaignRecord, *, relevant: float = RELEVANT, level: float = LEVEL) -> BedsVerdict | None:
+    """Which testbeds disagree where. None: no point was measured by more than one."""
+    shared = [(found, values_by_testbed(found)) for found in record.points]
+    pairs = [(found, values, pair) for found, values in shared for pair in combinations(values, 2)]
+    if not pairs:
+        return None
+    alpha = level / len(pairs)
+    tests = [_compare(found, values, pair, relevant=relevant, alpha=alpha) for found, values, pair in pairs]
+    different = tuple(test for test in tests if test.is_different)
+    names = tuple(dict.fromkeys(name for _, values in shared if len(values) > 1 for name in values))
+    points = len({found.point.key for found, _, _ in pairs})
+    where = "1 point was" if points == 1 else f"{points} points were"
+    first = f"{where} measured by more than one of the testbeds {join(names)}."
+    agreed = f"{first} They agree: no two differ by more than their noise."
+    return BedsVerdict(
+        testbeds=names, tests=tuple(tests),
+        sentences=((first, *(_sentence(test, record, relevant) for test in different)) if different else (agreed,)),
+        method=_method(relevant, level, len(pairs), is_noise_known=all(test.p_value is not None for test in tests)),
+    )  # fmt: skip
+
+
+def two_sided_p_value(sample: Sequence[float], reference: Sequence[float]) -> float:
+    """Twice the smaller of both one-sided ones, exact, ties included."""
+    return min(1.0, 2 * min(lower_p_value(sample, reference), lower_p_value(reference, sample)))
+
+
+def _compare(
+    found: PointRecord, values: dict[str, tuple[float, ...]], pair: tuple[str, str], *, relevant: float, alpha: float
+) -> BedDifference:
+    one, other = (values[name] for name in pair)
+    medians = median(one), median(other)
+    change = None if medians[0] == 0 else medians[1] / medians[0] - 1
+    is_tested = min(len(one), len(other)) >= LEAST_FOR_TEST and 2 * least_p_value(len(one), len(other)) <= alpha
+    p_value = two_sided_p_value(one, other) if is_tested else None
+    is_apart = medians[0] != medians[1] if change is None else abs(change) >= relevant
+    return BedDifference(
+        key=found.point.key, testbeds=pair, medians=medians, change=change, p_value=p_value,
+        is_different=is_apart if p_value is None else p_value <= alpha,
+    )  # fmt: skip
+
+
+def _sentence(test: BedDifference, record: CampaignRecord, relevant: float) -> str:
+    point = next(found.point for found in record.points if found.point.key == test.key)
+    one, other = (show_value(value, FIGURES[point.procedure]) for value in test.medians)
+    by = "" if test.change is None else f", {show_percent(abs(test.change))} {'more' if test.change > 0 else 'less'}"
+    how = "too few repetitions for a test" if test.p_value is None else show_probability(test.p_value)
+    small = f", though less than {show_percent(relevant)}" if test.change is not None and abs(test.change) < relevant else ""
+    return f"Testbeds {test.testbeds[0]} and {test.testbeds[1]} disagree on {point.key}: median {one} and {other}{by} ({how}){small}."
+
+
+def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: bool) -> str:
+    test = (
+        "Two testbeds disagree on a point if an exact two-sided Mann-Whitney test of their repetitions says so at the level"
+        f" {level:g} / {comparisons} (Bonferroni: each pair of testbeds at each point)."
+    )
+    if is_noise_known:
+        return test
+    return f"{test} Where there are too few repetitions for that, medians {show_percent(relevant)} apart count: a tolerance, not a test."

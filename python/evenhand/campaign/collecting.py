@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: the keeper of a worker: collects all of one point, which then goes to whoever ordered it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evenhand.search import Goal, SearchResult, SearchTrial
+from evenhand.series.campaign import HookRun, Point
+from evenhand.series.campaign_store import Ended
+from evenhand.series.remote_point import RemotePoint, RemoteRepetition, RemoteSearch, RemoteTrial
+from evenhand.series.repetition_recorder import STOPPED
+from evenhand.series.store import now
+from evenhand.trial import Load, TrialResult
+
+
+class CollectedSearch:
+    """`procedure.SearchRecord` of one search."""
+
+    def __init__(self, begun: RemoteSearch) -> None:
+        self._begun = begun
+        self._trials: list[RemoteTrial] = []
+
+    def add_trial(self, trial: SearchTrial) -> None:
+        """See `SearchRecord`."""
+        self.add_result(
+            trial.result, number=trial.number, purpose=str(trial.purpose), attempt=trial.attempt, is_full_length=trial.is_full_length
+        )
+
+    def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
+        """See `SearchRecord`."""
+        if not result.was_stopped:
+            self._trials.append(
+                RemoteTrial(number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length, document=result.raw)
+            )
+
+    def finish(self, result: SearchResult) -> None:
+        """See `SearchRecord`."""
+        self.finish_with(str(result.outcome), result.to_document())
+
+    def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
+        """See `SearchRecord`."""
+        if outcome != STOPPED:
+            self._begun = replace(self._begun, finished_at=now(), outcome=outcome, result=result)
+
+    @property
+    def search(self) -> RemoteSearch:
+        """As it is so far."""
+        return replace(self._begun, trials=tuple(self._trials))
+
+
+@dataclass(slots=True)
+class CollectedRepetition:
+    """`procedure.Recorder` and `trial.Replay` of one repetition. It has nothing from before: a point that was lost begins anew."""
+
+    number: int
+    seed: int
+    versions: dict[str, str] = field(default_factory=dict)
+    ended: Ended | None = None
+    _started_at: str = field(default_factory=now)
+    _began_s: float = field(default_factory=time.monotonic)
+    _finished_at: str | None = None
+    _searches: list[CollectedSearch] = field(default_factory=list)
+
+    @property
+    def stored_trials(self) -> int:
+        """None from before."""
+        return 0
+
+    def add_versions(self, versions: Mapping[str, str]) -> None:
+        """See `Recorder`."""
+        self.versions.update(versions)
+
+    def take(self, load: Load) -> TrialResult | None:
+        """See `Replay`: every trial has to be made."""
+        del load
+        return None
+
+    @contextmanager
+    def search(
+        self,
+        name: str,
+        *,
+        kind: str,
+        plan: Mapping[str, Any],
+        frame_size: int,
+        seed: int,
+        setup: Mapping[str, Any],
+        goal: Goal | Mapping[str, Any],
+    ) -> Iterator[CollectedSearch]:
+        """See `Recorder`."""
+        document = goal if isinstance(goal, Mapping) else goal.to_document()
+        search = CollectedSearch(
+            RemoteSearch(
+                name=name, kind=kind, started_at=now(), plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=document,
+                finished_at=None, outcome=None, result=None, trials=(),
+            )
+        )  # fmt: skip
+        self._searches.append(search)
+        yield search
+
+    def end(self, ended: Ended) -> None:
+        """It has ended."""
+        self.ended, self._finished_at = ended, now()
+
+    @property
+    def repetition(self) -> RemoteRepetition:
+        """As it is so far."""
+        return RemoteRepetition(
+            number=self.number, seed=self.seed, started_at=self._started_at, finished_at=self._finished_at,
+            measured_s=time.monotonic() - self._began_s, ended=self.ended, searches=tuple(search.search for search in self._searches),
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class CollectingKeeper:
+    """A `Keeper` in memory, of one point."""
+
+    testbed: str
+    """The name that this testbed has in the campaign."""
+    _facts: Mapping[str, Any] | None = None
+    _versions: dict[str, str] = field(default_factory=dict)
+    _hooks: list[tuple[str, HookRun]] = field(default_factory=list)
+    _repetitions: dict[int, RemoteRepetition] = field(default_factory=dict)
+    _begun: CollectedRepetition | None = None
+    _reason: str | None = None
+
+    def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
+        """See `Keeper`. In the campaign it has the worker's name: two workers may have files of one name."""
+        del name
+        self._facts = document
+        return self.testbed
+
+    def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
+        """See `Keeper`."""
+        del point, suite
+        self._hooks.append((now(), hook))
+
+    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> CollectedRepetition:
+        """See `Keeper`."""
+        del point, testbed, anew
+        self._begun = CollectedRepetition(number=number, seed=seed)
+        return self._begun
+
+    def end(self, recorder: CollectedRepetition, ended: Ended) -> None:
+        """See `Keeper`."""
+        recorder.end(ended)
+        self._close(recorder)
+        self._begun = None
+
+    def end_point(self, point: Point, reason: str) -> None:
+        """See `Keeper`."""
+        del point
+        self._reason = reason
+
+    def collected(self, point: Point) -> RemotePoint:
+        """All of it. A repetition that did not end is there with what it measured."""
+        if self._begun is not None:
+            self._close(self._begun)
+        return RemotePoint(
+            point=point, testbed=self.testbed, facts=self._facts, versions=self._versions, hooks=tuple(self._hooks),
+            repetitions=tuple(self._repetitions.values()), reason=self._reason,
+        )  # fmt: skip
+
+    def _close(self, recorder: CollectedRepetition) -> None:
+        self._versions.update(recorder.versions)
+        self._repetitions[recorder.number] = recorder.repetition

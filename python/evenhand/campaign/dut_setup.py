@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: its DUT, set up over SSH for each point that asks for something else than the one before, and put back at the end."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from evenhand.campaign.events import OnCampaignEvent
+from evenhand.campaign.file import REFERENCE
+from evenhand.campaign.options import plan_of
+from evenhand.dut import DutSetup, describe_setup
+from evenhand.dut.linux_items import NotTakenError
+from evenhand.dut.record import Holder, SetupRecord, read_held
+from evenhand.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo, uninterrupted
+from evenhand.dut.ssh import open_shell
+from evenhand.errors import EvenhandError, HostError
+from evenhand.procedure import Note, Setup, read_setup
+from evenhand.series.campaign import HookRun, Point
+from evenhand.testbed import TestbedDut
+
+MOST_LISTED = 1000
+"""Changes that the run file lists; there may be 131,072 neighbours."""
+
+
+class HookKeeper(Protocol):
+    """Where what was done to the DUT is kept, as a hook's doings are."""
+
+    def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
+        """A command that has ended."""
+
+
+def name_of_run(path: Path) -> str:
+    """The same when the run goes on in another process: it takes its DUT over."""
+    return f"{socket.gethostname()}:{path.absolute()}"
+
+
+def dut_over_ssh(testbed: str) -> TestbedDut | None:
+    """The testbed's DUT, if a run is to set it up; None without a testbed, when workers elsewhere have theirs. Errors as `read_setup`."""
+    if testbed in (REFERENCE, ""):
+        return None
+    return _own(read_setup(testbed))
+
+
+def check_reachable_dut(testbed: str) -> None:
+    """What is wrong with the way to the DUT is so for every point, and told before the first. Errors as `check_dut`."""
+    dut = dut_over_ssh(testbed)
+    if dut is not None:
+        with _on(dut) as on:
+            check_dut(on)
+
+
+def set_up_for(point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> str | None:
+    """Have the DUT set up for this point. Why it cannot be; None if it is, or if it is not for this run to do.
+
+    Raises:
+        HeldError: Somebody else has set it up.
+        HostError: It cannot be reached.
+    """
+    dut = _own(setup)
+    if dut is None:
+        return None
+    try:
+        with _on(dut) as on:
+            wanted = _setups(point, on)
+            held = read_held(on.shell)
+            if held is not None and _stands(on, held, wanted, run):
+                return None
+            if held is not None and held.holder.run == run:
+                _put_back(on, keeper, on_event, run)
+            began = time.monotonic()
+
+            def keep(record: SetupRecord) -> None:
+                keeper.add_hook(_as_hook("dut_apply", record, time.monotonic() - began), point=point, suite=None)
+
+            record = apply(on, wanted, holder=Holder.here("run", run), on_record=keep)
+            on_event(Note(text=f"The DUT is set up for {_asked(record)}: {len(record.changes)} changes, each read back."))
+    except HeldError:
+        raise
+    except EvenhandError as error:
+        if isinstance(error, HostError) and not isinstance(error, NotTakenError):
+            raise
+        return f"the DUT cannot be set up for it: {error.what} ({error.where})"
+    return None
+
+
+def put_dut_back(dut: TestbedDut, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> None:
+    """As it was before this run, if this run has set it up. HostError if that does not work; what to do is told with it."""
+    with uninterrupted(), _on(dut) as on:
+        _put_back(on, keeper, on_event, run)
+
+
+def _put_back(on: DutOnShell, keeper: HookKeeper, on_event: OnCampaignEvent, run: str) -> None:
+    began = time.monotonic()
+    record = undo(on, run=run)
+    if record is not None:
+        on_event(Note(text=f"The DUT is as it was before it was set up for {_asked(record)}."))
+        keeper.add_hook(_as_hook("dut_undo", record, time.monotonic() - began), point=None, suite=None)
+
+
+def _stands(on: DutOnShell, held: SetupRecord, wanted: list[DutSetup], run: str) -> bool:
+    """Whether the DUT has it already, by this run or by hand."""
+    if held.fingerprint != fingerprint_of(wanted) or (held.holder.run != run and held.holder.kind != "hand"):
+        return False
+    return is_in_place(on, held)
+
+
+def _setups(point: Point, on: DutOnShell) -> list[DutSetup]:
+    plan, (left, right) = plan_of(point, is_whole=True), on.interfaces
+    plans = [plan] if plan.other is None else [plan, plan.other.plan]
+    return [describe_setup(each, left=left, right=right, hash_type=point.hash_type) for each in plans]
+
+
+def _own(setup: Setup) -> TestbedDut | None:
+    dut = setup.testbed.dut
+    return None if setup.lab is not None or setup.router is not None or dut.ssh is None else dut
+
+
+@contextmanager
+def _on(dut: TestbedDut) -> Iterator[DutOnShell]:
+    with open_shell(dut) as shell:
+        yield DutOnShell(dut=dut, shell=shell)
+
+
+def _asked(record: SetupRecord) -> str:
+    return record.plan + (f", hash {record.hash_type}" if record.hash_type else "")
+
+
+def _as_hook(when: str, record: SetupRecord, duration_s: float) -> HookRun:
+    changes = [{"name": item.name, "before": item.before, "value": item.wanted} for item in record.changes]
+    document = {"plan": record.plan, "hash": record.hash_type, "interfaces": record.interfaces, "changes": changes[:MOST_LISTED]}
+    left_out = len(changes) - MOST_LISTED
+    output = json.dumps({**document, **({"left_out": left_out} if left_out > 0 else {})})
+    return HookRun(when=when, command=f"evenhand {when.replace('_', ' ')}", exit_code=0, output=output, duration_s=duration_s)

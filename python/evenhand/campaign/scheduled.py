@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: points measured by workers of dask.distributed, each with a testbed of its own. Which worker gets which is dask's business."""
+
+from __future__ import annotations
+
+import queue
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import evenhand
+from evenhand.campaign.events import OnCampaignEvent, PointArrived
+from evenhand.campaign.file import Reference
+from evenhand.campaign.measure import PointOrder
+from evenhand.campaign.worker import Answer, import_distributed, measure_here, no_scheduler, resources_for, why_not_here
+from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.procedure import Note
+from evenhand.series.campaign import Point
+from evenhand.series.campaign_store import CampaignStore
+from evenhand.series.remote_point import store_remote_point
+
+CONNECT_S = 10.0
+HOST_NOTE = "measured by workers elsewhere: the host told of the campaign is that of who started it; the testers' stand with their testbeds"
+LOOK_S = 1.0
+"""Between two looks at which workers there are."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ScheduledExecutor:
+    """Meets `Executor`. Made by `connected`."""
+
+    address: str
+    client: Any
+    """Of dask."""
+    _topic: str
+    _told: queue.SimpleQueue[str]
+    """Lines of workers, which come in a thread of dask's."""
+    _known: frozenset[str] = field(default=frozenset())
+
+    def testbeds(self) -> dict[str, str]:
+        """Addresses of the workers that can measure for this version, by the names of their testbeds. HostError: the scheduler has gone."""
+        (resource,) = resources_for()
+        try:
+            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        except (OSError, TimeoutError) as error:
+            raise self._gone() from error
+        return {str(worker["name"]): address for address, worker in workers.items() if resource in worker["resources"]}
+
+    def check(self, points: Sequence[Point], reference: Reference | None, on_each: Sequence[str]) -> None:
+        """What can be refused before anything is measured.
+
+        Raises:
+            HostError: There is no worker; or none with a testbed that the campaign names.
+            RequestError: A worker's testbed cannot take these points.
+        """
+        found = self.testbeds()
+        if not found:
+            raise HostError(
+                f"no worker of Evenhand {evenhand.__version__} is at this scheduler", where=self.address,
+                next_step=f"On each testbed's machine: evenhand worker {self.address} TESTBED",
+            )  # fmt: skip
+        missing = [name for name in on_each if name not in found]
+        if missing:
+            raise HostError(
+                f"the campaign measures on {missing[0]!r}, and no worker has that name; there are {', '.join(sorted(found))}",
+                where="on-each-testbed", next_step=f"On its machine: evenhand worker {self.address} TESTBED --name {missing[0]}",
+            )  # fmt: skip
+        for error in self.client.run(why_not_here, list(points), reference, workers=list(found.values())).values():
+            if error is not None:
+                raise error
+
+    def run(self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent) -> Iterator[Point]:
+        """See `Executor`. A worker that is lost in a point has stored nothing of it: dask hands the point to another one.
+
+        Raises:
+            HostError: The scheduler has gone.
+            EvenhandError: A testbed cannot be used. What others measured meanwhile is stored first.
+        """
+        keeper.add_note(HOST_NOTE)
+        waiting: dict[Any, PointOrder] = {}
+        left = iter(orders)
+        failure: EvenhandError | None = None
+        try:
+            while True:
+                places = len(self._look(on_event))
+                while failure is None and len(waiting) < places and (order := next(left, None)) is not None:
+                    waiting[self._hand_over(order)] = order
+                if not waiting and (failure is not None or places):
+                    break
+                for future in self._ended(waiting):
+                    order = waiting.pop(future)
+                    error = self._keep(future, order, keeper, on_event, places)
+                    failure = failure or error
+                    if error is None:
+                        yield order.point
+        finally:
+            # Who does not wait any longer for a point takes it back: its worker stops sending.
+            with suppress(Exception):
+                self.client.cancel(list(waiting))
+        if failure is not None:
+            raise failure
+
+    def _hand_over(self, order: PointOrder) -> Any:
+        task = f"evenhand-{uuid.uuid4()}"
+        return self.client.submit(
+            measure_here, order, task, self._topic, key=task, pure=False, resources=resources_for(order.testbed), retries=0
+        )
+
+    def _ended(self, waiting: dict[Any, PointOrder]) -> list[Any]:
+        """Those that have ended within a moment."""
+        distributed = import_distributed()
+        if not waiting:
+            time.sleep(LOOK_S)
+            return []
+        with suppress(TimeoutError, distributed.TimeoutError, distributed.CancelledError):
+            distributed.wait(list(waiting), timeout=LOOK_S, return_when="FIRST_COMPLETED")
+        return [future for future in waiting if future.done()]
+
+    def _keep(self, future: Any, order: PointOrder, keeper: CampaignStore, on_event: OnCampaignEvent, places: int) -> EvenhandError | None:
+        """In the file, all at once. What went wrong that concerns more than this point."""
+        distributed = import_distributed()
+        self._tell(on_event)
+        if future.status == "error":
+            error = future.exception()
+            if not isinstance(error, distributed.KilledWorker):
+                raise error
+            reason = "worker after worker was lost in it, the last with no other to go on"
+            keeper.end_point(order.point, reason)
+            on_event(PointArrived(point=order.point, testbed=None, reason=reason, durations_s=(), verdicts={}, places=places))
+            return None
+        if future.status != "finished":
+            return self._gone()
+        answer: Answer = future.result()
+        if answer.error is not None:
+            return answer.error
+        arrived = answer.point
+        store_remote_point(keeper, arrived)
+        verdicts: dict[str, int] = {}
+        for trial in (trial for repetition in arrived.repetitions for search in repetition.searches for trial in search.trials):
+            verdict = str(trial.document["verdict"])
+            verdicts[verdict] = verdicts.get(verdict, 0) + 1
+        on_event(
+            PointArrived(
+                point=order.point, testbed=arrived.testbed, reason=arrived.reason, verdicts=verdicts, places=places,
+                durations_s=tuple(repetition.measured_s for repetition in arrived.repetitions if repetition.ended is not None),
+            )
+        )  # fmt: skip
+        return None
+
+    def _look(self, on_event: OnCampaignEvent) -> dict[str, str]:
+        found = self.testbeds()
+        self._tell(on_event)
+        for name in sorted(found.keys() - self._known):
+            on_event(Note(text=f"Testbed {name!r} takes part."))
+        for name in sorted(self._known - found.keys()):
+            on_event(Note(text=f"Testbed {name!r} is lost; a point that it was measuring begins anew on the next one that is free."))
+        if self._known and not found:
+            on_event(Note(text=f"No testbed is left. This waits for one: evenhand worker {self.address} TESTBED"))
+        self._known = frozenset(found)
+        return found
+
+    def _tell(self, on_event: OnCampaignEvent) -> None:
+        while not self._told.empty():
+            on_event(Note(text=self._told.get()))
+
+    def _gone(self) -> HostError:
+        return HostError(
+            "the scheduler has gone; points that were under way are lost", where=self.address,
+            next_step="Start it and its workers again, and go on with --resume.",
+        )  # fmt: skip
+
+
+@contextmanager
+def connected(address: str) -> Iterator[ScheduledExecutor]:
+    """An executor on the workers of this scheduler, as long as the block goes on.
+
+    Raises:
+        HostError: dask.distributed is not installed; no scheduler answers.
+        RequestError: That is no address.
+    """
+    distributed = import_distributed()
+    try:
+        client = distributed.Client(address, timeout=CONNECT_S, name="evenhand-run")
+    except (OSError, TimeoutError) as error:
+        raise no_scheduler(address, error) from error
+    except ValueError as error:
+        raise RequestError(str(error), where="--scheduler", next_step="Write tcp://HOST:8786.") from error
+    told: queue.SimpleQueue[str] = queue.SimpleQueue()
+    topic = f"evenhand-{uuid.uuid4()}"
+    try:
+        client.subscribe_topic(topic, lambda event: told.put(str(event[1])))
+        yield ScheduledExecutor(address=address, client=client, _topic=topic, _told=told)
+    finally:
+        with suppress(Exception):
+            client.close()

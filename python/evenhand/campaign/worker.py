@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: a worker of dask.distributed that holds one testbed, and measures on it the points that a scheduler hands it, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor as FutureExecutor
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ParamSpec, TypeVar
+
+import evenhand
+from evenhand.campaign.collecting import CollectingKeeper
+from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
+from evenhand.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
+from evenhand.campaign.file import REFERENCE, Reference
+from evenhand.campaign.measure import PointOrder, measure_point
+from evenhand.campaign.options import plan_of
+from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.own_folder import own_folder
+from evenhand.procedure import ProcedureEvent, read_setup
+from evenhand.report.campaign_status import format_figure
+from evenhand.series.campaign import FIGURES, Point
+from evenhand.series.folders import without_folders
+from evenhand.series.remote_point import RemotePoint
+
+CLOSE_S = 10.0
+"""That a worker waits for its scheduler to let it go."""
+CONNECT_S = 30.0
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bed:
+    """What a worker measures on."""
+
+    name: str
+    """Among all workers of its scheduler; results are known by it."""
+    testbed: str
+    """A testbed file of the worker's machine, `lab:linux`, or `reference`."""
+    engine: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a worker made of an order."""
+
+    point: RemotePoint
+    error: EvenhandError | None
+    """Why nobody should hand it another one."""
+
+
+def import_distributed() -> ModuleType:
+    """HostError if it is not installed."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise HostError(
+            "campaigns over several testbeds need dask.distributed, which is not installed",
+            where="evenhand[distributed]",
+            next_step="Install it here, on each worker and where the scheduler runs: pip install 'evenhand[distributed]'",
+        ) from error
+    # It tells of every connection; what concerns a user is told here.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed
+
+
+def resources_for(name: str = "") -> dict[str, float]:
+    """What a point takes of a worker, as dask counts it: the only place that a testbed has; with a name that testbed's.
+
+    The version is in it, since an order is understood by the same version only.
+    """
+    any_testbed = f"evenhand {evenhand.__version__}"
+    return {any_testbed: 1.0, **({f"{any_testbed} on {name}": 1.0} if name else {})}
+
+
+class _MainThread(FutureExecutor):
+    """dask runs a worker's tasks in threads. Here it is the main one, since only there Ctrl-C ends a trial in order."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+
+        def call() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(fn(*args, **kwargs))
+                except Exception as error:
+                    future.set_exception(error)
+
+        self._calls.put(call)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._calls.put(None)
+
+    def work(self) -> None:
+        """Until `shutdown`."""
+        while (call := self._calls.get()) is not None:
+            call()
+
+
+class WorkerProcess:
+    """This process, as long as it is a worker. There is one at most: tasks find it in `_here`."""
+
+    def __init__(self, bed: Bed, on_event: OnCampaignEvent) -> None:
+        self.bed = bed
+        self._on_event = on_event
+        self._calls = _MainThread()
+        self._dask: Any = None
+
+    def serve(self, address: str, *, host: str | None, say: Callable[[str], object]) -> None:
+        """Measure what the scheduler at this address hands over, until it ends or Ctrl-C comes.
+
+        Args:
+            host: The address of this machine at which scheduler and starter find the worker.
+
+        Raises:
+            RequestError: Another worker has the name; the address is none.
+            HostError: No scheduler answers there; it has gone.
+        """
+        global _here
+        place = host or own_address(address)
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, daemon=True).start()
+        with own_folder() as folder:
+            self._dask = asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop).result()
+            _here = self
+            ended = asyncio.run_coroutine_threadsafe(self._watch(), loop)
+            try:
+                say(f"Testbed {self.bed.name!r} waits for points of {address}; Ctrl-C ends it.")
+                self._calls.work()
+            finally:
+                _here = None
+                with suppress(Exception):
+                    closing = self._dask.close(timeout=CLOSE_S, executor_wait=False)
+                    asyncio.run_coroutine_threadsafe(closing, loop).result(CLOSE_S)
+                ended.cancel()
+        raise HostError(
+            "the scheduler has gone", where=address, next_step=f"Start it again, then: evenhand worker {address} {self.bed.testbed}"
+        )
+
+    async def _start(self, address: str, host: str, folder: Path) -> Any:
+        import dask
+
+        distributed = import_distributed()
+        # A worker's own looking into its threads takes CPU time from the tester, and nobody asks for it.
+        dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"})
+        try:
+            worker = distributed.Worker(
+                address, name=self.bed.name, nthreads=1, executor=self._calls, resources=resources_for(self.bed.name), memory_limit=0,
+                host=host, local_directory=str(folder), death_timeout=CONNECT_S, dashboard=False,
+            )  # fmt: skip
+            await worker
+        except Exception as error:
+            # dask wraps whatever stopped the start.
+            causes = list(_causes(error))
+            if any("name taken" in str(cause) for cause in causes):
+                raise RequestError(
+                    f"another worker has the name {self.bed.name!r}", where="--name", next_step="Give this one another: --name NAME."
+                ) from error
+            if any(isinstance(cause, OSError | TimeoutError) for cause in causes):
+                raise no_scheduler(address, error) from error
+            raise
+        return worker
+
+    async def _watch(self) -> None:
+        """A worker that its scheduler has lost closes itself."""
+        await self._dask.finished()
+        self._calls.shutdown()
+
+    def measure(self, order: PointOrder, task: str, topic: str) -> Answer:
+        """One point, on this worker's testbed, whatever the order says of one."""
+        keeper = CollectingKeeper(self.bed.name)
+        mine = replace(order, testbed=self.bed.testbed, environment={**order.environment, "EVENHAND_TESTBED": self.bed.testbed})
+        error: EvenhandError | None = None
+
+        def on_event(event: CampaignEvent | ProcedureEvent) -> None:
+            if not self._is_wanted(task):
+                raise KeyboardInterrupt
+            if isinstance(event, RepetitionEnded):
+                self._dask.log_event(topic, f"{self.bed.name}: {describe_repetition(event)}")
+            self._on_event(event)
+
+        try:
+            check_fit(self.bed, [order.point], order.reference)
+            measure_point(mine, keeper, engine=self.bed.engine, on_event=on_event)
+        except EvenhandError as found:
+            error = found
+        except KeyboardInterrupt:
+            if self._is_wanted(task):
+                raise  # it was Ctrl-C
+        finally:
+            not_put_back = self._put_dut_back(mine, keeper)
+        error = error or not_put_back
+        return Answer(point=keeper.collected(order.point), error=error)
+
+    def _put_dut_back(self, order: PointOrder, keeper: CollectingKeeper) -> EvenhandError | None:
+        """A DUT that was set up over SSH for this point: nobody knows whether another one will come. Why it could not be done."""
+        try:
+            dut = dut_over_ssh(order.testbed)
+            if dut is not None:
+                put_dut_back(dut, keeper, self._on_event, run=order.run)
+        except EvenhandError as error:
+            error.next_step = f"On its machine: evenhand dut undo {self.bed.testbed}"
+            return error
+        return None
+
+    def _is_wanted(self, task: str) -> bool:
+        """False when who ordered the point has stopped, or gone, or the scheduler has: nobody will take it."""
+        known = self._dask.state.tasks.get(task)
+        return known is not None and known.state != "cancelled" and self._dask.status.name == "running"
+
+
+_here: WorkerProcess | None = None
+
+
+def measure_here(order: PointOrder, task: str, topic: str) -> Answer:
+    """The task that a scheduler hands to a worker.
+
+    Args:
+        task: Its key; who ordered it may take it back.
+        topic: Under which dask tells whoever ordered it how it goes on.
+    """
+    assert _here is not None, "only a worker with a testbed has the resource that this task takes"
+    return _here.measure(order, task, topic)
+
+
+async def why_not_here(points: Iterable[Point], reference: Reference | None) -> EvenhandError | None:
+    """Whether this worker's testbed can take these points, before any is measured."""
+    assert _here is not None
+    try:
+        # What looks at the host's ports has an event loop of its own.
+        await asyncio.to_thread(check_fit, _here.bed, points, reference)
+    except EvenhandError as error:
+        return error
+    return None
+
+
+def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) -> None:
+    """RequestError if the testbed cannot take part in this campaign: its DUT is set up for another plan, or is not the one described."""
+    if bed.testbed == REFERENCE:
+        return
+    if reference is not None:
+        raise RequestError(
+            f"[reference] sets up a reference router, and the testbed is {without_folders(bed.testbed)!r}", where=f"worker {bed.name}",
+            next_step=f"Start that worker with {REFERENCE}, or take [reference] out of the campaign file.",
+        )  # fmt: skip
+    with _of_worker(bed):
+        setup = read_setup(bed.testbed)
+        for plan in {point.plan: plan_of(point) for point in points}.values():
+            setup.check_plan(plan)
+
+
+def describe_repetition(event: RepetitionEnded) -> str:
+    """A line for people."""
+    point = event.job.point
+    found = f"no number: {event.reason}"
+    if event.value is not None:
+        figure = FIGURES[point.procedure]
+        found = f"{figure.name} {format_figure(point.procedure, event.value)}" + (" per direction" if figure.unit == "fps" else "")
+    return f"{point.key}, repetition {event.job.repetition} of {point.repetitions}: {found}"
+
+
+def own_address(address: str) -> str:
+    """The address of this machine from which that of a scheduler is reached: there a worker listens, and nowhere else.
+
+    RequestError if it is none. No name or route leads there: HostError.
+    """
+    import_distributed()
+    from distributed.comm.addressing import normalize_address, parse_host_port
+
+    try:
+        host, port = parse_host_port(normalize_address(address).partition("://")[2])
+        if not host or not port:
+            raise ValueError
+    except ValueError as error:
+        raise RequestError(f"{address!r} is no address of a scheduler", where="ADDRESS", next_step="Write tcp://HOST:8786.") from error
+    try:
+        family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(target)  # sends nothing
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        raise no_scheduler(address, error) from error
+
+
+def no_scheduler(address: str, error: BaseException) -> HostError:
+    """What is said where nobody answers."""
+    del error
+    return HostError(
+        "no scheduler of dask answers there", where=address, next_step="Start it on that machine: dask scheduler --host ITS-LAB-ADDRESS"
+    )
+
+
+@contextmanager
+def _of_worker(bed: Bed) -> Iterator[None]:
+    try:
+        yield
+    except EvenhandError as error:
+        error.where = f"worker {bed.name}: {error.where}"
+        raise
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

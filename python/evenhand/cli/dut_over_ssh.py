@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand dut check|apply|status|undo`: a DUT set up over SSH, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.common import JsonOption, PlanOption, out, warn_about, write_json
+from evenhand.cli.options import CountOptions, with_options
+from evenhand.dut import HashType, describe_setup
+from evenhand.dut.linux_state import FLOWS, LinuxState
+from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
+from evenhand.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
+from evenhand.dut.ssh import open_shell
+from evenhand.errors import RequestError
+from evenhand.procedure import DEFAULT_PLAN, default_plan_of
+from evenhand.testbed import read_testbed
+from evenhand.units import format_count
+
+CHECK_EXAMPLE = "Example: evenhand dut check lab.toml"
+APPLY_EXAMPLE = "Example: evenhand dut apply lab.toml --plan gateway-v4 --hash type1; later: evenhand dut undo lab.toml"
+STATUS_EXAMPLE = "Example: evenhand dut status lab.toml"
+UNDO_EXAMPLE = "Example: evenhand dut undo lab.toml"
+
+FileArgument = Annotated[Path, typer.Argument(metavar="TESTBED", help="A testbed file (TOML) with ssh, os, left and right in [dut].")]
+
+
+def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
+    """Reach the DUT, and see whether its interfaces can be set up. Changes nothing."""
+    with _on(testbed) as on:
+        state, held = check_dut(on)
+    document = {
+        "command": "dut check", **_dut(on), "kernel": on.shell.host.kernel, "connection_over": sorted(state.kept_from),
+        "interfaces": [_interface(state, name) for name in on.interfaces], "held": None if held is None else _held(held),
+    }  # fmt: skip
+    if json_output:
+        write_json(document)
+        return
+    _say(f"{on.destination}: {on.shell.host.kernel}, root, over {', '.join(sorted(state.kept_from))}, which is never changed.")
+    for side, found in zip(("left", "right"), document["interfaces"], strict=True):
+        told = ", ".join(f"{flow} {fields}" for flow, fields in found["hash"].items() if fields) or found["hash_refusal"] or "unknown"
+        link = "up" if found["is_up"] else "down"
+        carrier = "" if found["has_carrier"] or not found["is_up"] else ", without a link"
+        _say(f"  {side:<5} {found['name']}: {found['mac']}, {link}{carrier}; hash: {told}")
+    _say("Nobody has set it up." if held is None else f"Set up for {held.plan} by {held.holder.name}.")
+
+
+@with_options
+def apply_setup(
+    testbed: FileArgument,
+    *,
+    plan: PlanOption = None,
+    counts: CountOptions,
+    rss: Annotated[
+        str | None, typer.Option("--hash", metavar="type1|type2", help="Hash of the DUT's NICs: addresses, or addresses and UDP ports.")
+    ] = None,
+    static_neighbors: Annotated[
+        str | None,
+        typer.Option("--static-neighbors", metavar="MAC,MAC", help="MACs of the tester's ports, for a DUT that must not resolve them."),
+    ] = None,
+    channels: Annotated[
+        int | None, typer.Option("--channels", metavar="N", min=1, max=1024, help="Queues of each of the two interfaces (ethtool -L).")
+    ] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Set up the DUT for a plan over SSH, read back that it took, and keep what was there before, for undo."""
+    names = (plan or default_plan_of(str(testbed)) or DEFAULT_PLAN).split("+")
+    if len(names) > 2:
+        raise RequestError(f"{plan!r} names more than two plans", where="--plan", next_step="Name one, or one of IPv4 and one of IPv6.")
+    plans = [counts.read(name, where="--plan") for name in names]
+    hash_type = read_hash_type(rss)
+    macs = _split_macs(static_neighbors)
+    with _on(testbed) as on:
+        refuse_other_systems(on.dut)
+        left, right = on.interfaces
+        setups = [describe_setup(each, left=left, right=right, hash_type=hash_type, gateway_macs=macs) for each in plans]
+        for each in plans:
+            warn_about(each)
+        asked = {"hosts": counts.hosts, "networks": counts.networks, "static_neighbors": static_neighbors, "channels": channels}
+        record = apply(on, setups, holder=Holder.here("hand"), channels=channels, options=asked)
+    if json_output:
+        write_json({"command": "dut apply", **_dut(on), "held": _held(record)})
+        return
+    _say(f"{on.destination} is set up for {record.plan}: {_changes(record)}, each read back.")
+    _say(f"Put it back with: evenhand dut undo {testbed}")
+
+
+def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
+    """Tell who has set up the DUT, since when and for what. Changes nothing."""
+    with _on(testbed) as on:
+        held, is_new = read_held(on.shell), is_begun(on.shell)
+        here = read_here(on.destination) if held is None else None
+    if json_output:
+        write_json({"command": "dut status", **_dut(on), "held": None if held is None else _held(held)})
+    elif held is not None:
+        _say(f"{on.destination} is set up for {held.plan}: {_changes(held)}.")
+        ended = {True: "It still runs.", False: "That process has ended.", None: ""}[held.holder.lives()]
+        _say(f"By {held.holder.name}. {ended if held.holder.kind == 'run' else ''}".rstrip())
+        _say(f"Put it back with: evenhand dut undo {testbed}")
+    elif is_new:
+        _say(f"Somebody has begun to set up {on.destination}, and changed nothing yet.")
+    elif here is not None:
+        _say(f"{on.destination} knows of no set-up, but here one for {here.plan} is written down: evenhand dut undo {testbed}")
+    else:
+        _say(f"{on.destination} is not set up.")
+
+
+def undo_setup(
+    testbed: FileArgument,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Also what a run has set up that may still go on, perhaps elsewhere.")] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Put the DUT back as it was, from what was written down before it was changed, whoever changed it."""
+    with _on(testbed) as on:
+        record = undo(on, is_forced=force)
+    if json_output:
+        write_json({"command": "dut undo", **_dut(on), "undone": None if record is None else _held(record)})
+    elif record is None:
+        _say(f"{on.destination} is not set up: nothing is to be put back.")
+    else:
+        _say(f"{on.destination} is as it was before {record.plan}: {_changes(record)} taken back.")
+
+
+def read_hash_type(text: str | None) -> HashType | None:
+    """RequestError if it is none."""
+    match text:
+        case None | "type1" | "type2":
+            return text
+    raise RequestError(
+        f"{text!r} is no type of hash", where="--hash", next_step="Use type1 (addresses) or type2 (addresses and UDP ports)."
+    )
+
+
+@contextmanager
+def _on(testbed: Path) -> Iterator[DutOnShell]:
+    dut = read_testbed(testbed).dut
+    with open_shell(dut) as shell:
+        yield DutOnShell(dut=dut, shell=shell)
+
+
+def _split_macs(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    left, comma, right = text.partition(",")
+    if not comma:
+        raise RequestError(
+            f"{text!r} is not two MACs", where="--static-neighbors",
+            next_step="Write those of the tester's ports, left and right: 02:00:00:00:00:01,02:00:00:00:00:02.",
+        )  # fmt: skip
+    return left, right
+
+
+def _dut(on: DutOnShell) -> dict[str, Any]:
+    return {"dut": on.destination, "os": on.dut.os, "left": on.interfaces[0], "right": on.interfaces[1]}
+
+
+def _interface(state: LinuxState, name: str) -> dict[str, Any]:
+    link = state.links[name]
+    refusals = [state.hash_refusals[name, flow] for flow in FLOWS if (name, flow) in state.hash_refusals]
+    return {
+        "name": name, "mac": link.mac, "is_up": link.is_up, "has_carrier": link.has_carrier,
+        "hash": {flow: state.hashes.get((name, flow)) for flow in FLOWS}, "hash_refusal": refusals[0] if refusals else None,
+        "channels": state.channels.get(name),
+    }  # fmt: skip
+
+
+def _held(record: SetupRecord) -> dict[str, Any]:
+    return {
+        "plan": record.plan, "hash": record.hash_type, "by": record.holder.name, "kind": record.holder.kind, "since": record.holder.since,
+        "is_alive": record.holder.lives(),
+        "changes": [{"name": item.name, "before": item.before, "value": item.wanted} for item in record.changes],
+    }  # fmt: skip
+
+
+def _changes(record: SetupRecord) -> str:
+    count = len(record.changes)
+    return "1 change" if count == 1 else f"{format_count(count)} changes"
+
+
+def _say(text: str) -> None:
+    out().print(text, markup=False, soft_wrap=True)

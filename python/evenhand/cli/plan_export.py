@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand plan export`: a plan's flows for other testers, and what their format cannot say of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    DirectionName,
+    DirectionOption,
+    FrameSizeOption,
+    JsonOption,
+    NameArgument,
+    SeedOption,
+    err,
+    read_directions,
+    read_frame_size,
+    write_json,
+)
+from evenhand.cli.options import ShapeOptions, with_options
+from evenhand.errors import RequestError
+from evenhand.exchange import otg_of
+from evenhand.new_file import check_new, write_new
+from evenhand.plan import PortMacs, SideName, describe_plan
+from evenhand.testbed import read_testbed
+from evenhand.units import parse_duration, parse_rate
+
+EXAMPLE = "Example: evenhand plan export gateway-v4 --rate 100kfps --duration 60s --output flows.json"
+
+
+class ExportFormat(StrEnum):
+    """Whose format it is."""
+
+    OTG = "otg"
+
+
+@with_options
+def export_plan(
+    name: NameArgument,
+    *,
+    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Load per direction.")],
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the sending.")] = "60s",
+    frame_size: FrameSizeOption = None,
+    direction: DirectionOption = DirectionName.BOTH,
+    shape: ShapeOptions,
+    seed: SeedOption = DEFAULT_SEED,
+    testbed: Annotated[
+        Path | None, typer.Option("--testbed", metavar="FILE", help="Take the MACs from this testbed file: mac and dut_mac of its ports.")
+    ] = None,
+    export_format: Annotated[
+        ExportFormat, typer.Option("--format", metavar="otg", help="otg: a configuration of the Open Traffic Generator API (JSON).")
+    ] = ExportFormat.OTG,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it here (must not exist). Default: stdout.")
+    ] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Write a plan's flows as an Open Traffic Generator configuration; sends nothing. What it cannot say of them is told on stderr."""
+    del export_format  # there is one
+    if json_output and output is not None:
+        raise RequestError(
+            "--json writes its document to stdout, and --output would do nothing", where="--json, --output", next_step="Give one of them."
+        )
+    if output is not None:
+        check_new(output, where=f"--output {output}")
+    plan = shape.read(name)
+    size, note = read_frame_size(plan, frame_size)
+    if note is not None:
+        err().print(note)
+    duration_s = parse_duration(duration, where="--duration")
+    if duration_s <= 0:
+        raise RequestError(f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 60s.")
+    made = otg_of(
+        plan, directions=read_directions(direction), frame_size=size, rate_fps=parse_rate(rate, where="--rate"), duration_s=duration_s,
+        seed=seed, macs=None if testbed is None else _macs(testbed),
+    )  # fmt: skip
+    if json_output:
+        write_json(
+            {
+                "command": "plan export",
+                "plan": plan.title,
+                "address_plan": describe_plan(plan),
+                "otg": made.document,
+                "unsaid": list(made.unsaid),
+            }
+        )
+        return
+    content = f"{json.dumps(made.document, indent=2, allow_nan=False)}\n"
+    if output is not None:
+        write_new(output, content.encode(), where=f"--output {output}")
+    else:
+        sys.stdout.write(content)
+        sys.stdout.flush()
+    err().print("OTG does not say:")
+    for text in made.unsaid:
+        err().print(f"  {text}", markup=False, soft_wrap=True)
+
+
+def _macs(path: Path) -> dict[SideName, PortMacs]:
+    """Of the ports whose own MAC is in the file."""
+    ports = read_testbed(path).ports
+    return {side: PortMacs(tester=port.mac, dut=port.dut_mac) for side, port in ports.items() if port.mac is not None}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand worker`: one testbed for campaigns that somebody runs elsewhere (dask.distributed)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evenhand.campaign.events import CampaignEvent, HookEnded, PointBegan, PointEnded, RepetitionEnded
+from evenhand.campaign.runner import check_testbed
+from evenhand.campaign.worker import Bed, WorkerProcess, describe_repetition, import_distributed
+from evenhand.cli.common import EngineOption, err
+from evenhand.procedure import ProcedureEvent
+from evenhand.series.folders import without_folders
+from evenhand.trial import find_engine
+
+EXAMPLE = "Example: evenhand worker tcp://192.0.2.1:8786 lab.toml --name munich"
+
+
+def worker(
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Of dask's scheduler, such as tcp://192.0.2.1:8786.")],
+    testbed: Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file, lab:linux, or reference.")],
+    *,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="By which results know this testbed. Default: the name of its file.")
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="ADDRESS", help="Of this machine, to listen on. Default: that from which the scheduler is reached."),
+    ] = None,
+    engine: EngineOption = None,
+) -> None:
+    """Measure points of campaigns on this testbed, one at a time, as a worker of dask.distributed; until Ctrl-C.
+
+    A scheduler may have its workers run anything. Use one that is yours, in your lab's network.
+    """
+    import_distributed()
+    check_testbed(testbed)
+    find_engine(engine)
+    console = err()
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    def on_event(event: CampaignEvent | ProcedureEvent) -> None:
+        match event:
+            case PointBegan(point=point):
+                say(f"{point.key}:")
+            case RepetitionEnded():
+                say(f"  {describe_repetition(event)}")
+            case HookEnded(failure=str(failure)):
+                say(f"  {failure}")
+            case PointEnded(reason=str(reason)):
+                say(f"  no more repetitions: {reason}")
+            case _:
+                pass
+
+    bed = Bed(name=name or without_folders(testbed), testbed=testbed, engine=engine)
+    WorkerProcess(bed, on_event).serve(address, host=host, say=say)

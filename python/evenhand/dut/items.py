@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a set-up changes on a DUT, one thing at a time: what it was, and what it is to be. Going there and back are the same step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+Kind = Literal["learned", "sysctl", "link", "address", "route", "neighbor", "hash", "channels"]
+KINDS = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that can be set, with its value before the set-up and with it. None: it is not there."""
+
+    kind: Kind
+    key: tuple[str, ...]
+    before: str | None
+    wanted: str | None
+
+    @property
+    def name(self) -> str:
+        """For people: `net.ipv4.conf.eth1.forwarding`, `address 10.0.0.1/24 of eth1`."""
+        first, rest = self.key[0], self.key[1:]
+        match self.kind:
+            case "sysctl":
+                return f"sysctl {first}"
+            case "link":
+                return f"interface {first}"
+            case "route":
+                return f"route to {first}"
+            case "hash":
+                return f"hash of {first} for {rest[0]}"
+            case "channels":
+                return f"channels of {first}"
+            case "learned":
+                return f"neighbours learned on {first}"
+            case _:
+                return f"{self.kind} {rest[0]} of {first}"
+
+    def is_same(self, one: str | None, other: str | None) -> bool:
+        """Whether two values mean the same: of an address only whether it is there."""
+        return (one is None) == (other is None) if self.kind == "address" else one == other
+
+    @property
+    def is_change(self) -> bool:
+        return not self.is_same(self.before, self.wanted)
+
+    def to_document(self) -> list[object]:
+        return [self.kind, list(self.key), self.before, self.wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What brings one item to a value."""
+
+    item: Item
+    command: str
+    is_batch: bool = False
+    """A line of `ip -batch`, not of the shell."""
+
+
+class Reader(Protocol):
+    """What the DUT's state says of one item."""
+
+    def value_of(self, item: Item) -> str | None:
+        """Its value now; None if it is not there."""
+        ...
+
+
+def moves(items: Iterable[Item], reader: Reader, *, back: bool) -> list[tuple[Item, str | None, str | None]]:
+    """Items that are not where they should be, in the order in which they are to go: with the value now, and the one to be had."""
+    ordered: Sequence[Item] = list(items)[::-1] if back else list(items)
+    found = []
+    for item in ordered:
+        now, target = reader.value_of(item), item.before if back else item.wanted
+        if not item.is_same(now, target):
+            found.append((item, now, target))
+    return found

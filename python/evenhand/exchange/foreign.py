@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange: a text file of another tester's, which anybody may have sent: read within bounds, and never more than read."""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from pathlib import Path
+
+from evenhand.errors import RequestError
+
+_SHOWN = 60
+_NO_TEXT = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Categories of characters that are not for people, or would turn the order of a line."""
+
+
+def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
+    """The text of the file, with line ends of one kind.
+
+    Args:
+        most_octets: A longer file is refused, before it is read.
+        what: What the file should be, such as "siitperf.conf".
+
+    Raises:
+        RequestError: It cannot be read, is no plain file, is too long, or is not UTF-8 text.
+    """
+    try:
+        # Without O_NONBLOCK the opening of a pipe would wait for its writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise RequestError("this is no plain file", where=str(path), next_step=f"Name a {what}.")
+            content = file.read(most_octets + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise RequestError(f"this file cannot be read: {reason}", where=shown(str(path)), next_step=f"Name a {what}.") from error
+    if len(content) > most_octets:
+        raise RequestError(
+            f"this file has more than {most_octets:,} octets", where=str(path), next_step=f"Name a {what}, which is smaller."
+        )
+    try:
+        text = content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise RequestError("this file is no UTF-8 text", where=str(path), next_step=f"Name a {what}.") from error
+    for number, line in enumerate(text.split("\n"), 1):
+        if any(unicodedata.category(character) in _NO_TEXT for character in line if character != "\t"):
+            raise RequestError(
+                "there are characters here that no text has", where=f"{path}, line {number}", next_step="Remove them, or name another file."
+            )
+    return text
+
+
+def shown(text: str) -> str:
+    """Of a stranger's text as much as fits into an error, with nothing that does something to a terminal."""
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")

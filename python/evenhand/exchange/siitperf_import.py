@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange: a siitperf.conf, and a command line of siitperf, become a testbed file, commands, and a row for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+from evenhand.errors import RequestError
+from evenhand.exchange.outcome import Became, Command, Imported, Row
+from evenhand.exchange.siitperf_command import STATEFUL, SiitperfCommand, read_command
+from evenhand.exchange.siitperf_file import KEYS, PARTS, Part, SiitperfFile, read_siitperf
+from evenhand.exchange.siitperf_plan import SIDE, FoundPlan, Version, find_plan, has_background
+from evenhand.exchange.siitperf_ports import FoundPorts, find_ports
+from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
+from evenhand.plan import SideName
+
+ROAD = "translation and stateful NAT come in a later version"
+_MOST_SHARE = 999
+_SHOWN_DEFAULTS = ("IP-L-Vers", "IP-R-Vers", "Fwd-var-sport", "Fwd-var-dport", "Rev-var-sport", "Rev-var-dport")
+"""Keys whose default decides what is sent, so that it has a row where the file is silent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Traffic:
+    """What of the file's traffic can be sent here."""
+
+    plans: tuple[FoundPlan, ...]
+    """None: nothing. Two: foreground and background."""
+    versions: tuple[Version, ...]
+    is_translated: bool
+    is_stateful: bool
+    is_background_only: bool
+    share: tuple[int, int] | None
+    """Of foreground to background, if both are sent."""
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is what is left of something that is refused."""
+        return self.is_translated or self.is_stateful
+
+    @property
+    def differences(self) -> dict[str, str]:
+        return {key: text for plan in self.plans for key, text in plan.differences.items()}
+
+
+def import_siitperf(path: Path, given: Given, *, command: str | None, plan: str | None, testbed: Path) -> Imported:
+    """Read the file, and write down what it is here. Nothing of it names a device, is run, or reaches DPDK as an option.
+
+    Args:
+        command: A command line of siitperf; None: that of its search script is taken, with all frames in the foreground.
+        plan: The user's choice of an address plan; None: the nearest.
+        testbed: Where the testbed file will be, for the commands.
+
+    Raises:
+        RequestError: The file or the command line is wrong; a plan, device or CPU of the user's is.
+    """
+    file = read_siitperf(path)
+    typed = None if command is None else read_command(command, is_stateful=bool(file.value("Stateful")))
+    traffic = _traffic_of(file, typed, plan)
+    ports = find_ports(file)
+    names = tuple(found.name for found in traffic.plans)
+    written = write_testbed(
+        "a siitperf.conf", given, ports={SIDE[part]: _port_facts(file, part) for part in PARTS}, cpus=_cpus(file),
+        cpus_from=", ".join(_cpu_keys(file)), plan=names[0] if len(names) == 1 else None,
+    )  # fmt: skip
+    rows = _KeyRows(file, given, traffic, ports).all()
+    if typed is not None:
+        rows += _command_rows(typed, traffic)
+    commands = () if not traffic.plans else tuple(_commands(file, typed, traffic, ports, testbed))
+    return Imported(
+        kind="siitperf", rows=tuple(rows), testbed=written.text, commands=commands, gaps=written.gaps, notes=tuple(_notes(traffic, typed))
+    )
+
+
+def _traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | None) -> _Traffic:
+    left, right = file.value("IP-L-Vers"), file.value("IP-R-Vers")
+    of, m = (2, 2) if typed is None else (typed.arguments["n"], typed.arguments["m"])
+    is_background_only = m == 0
+    is_translated = left != right and not is_background_only
+    versions: list[Version] = [4 if left == 4 else 6]
+    share: tuple[int, int] | None = None
+    if is_background_only or is_translated:
+        versions = [6] if is_background_only or has_background(file) else []
+    elif left == 4 and m < of:
+        versions, share = [4, 6], _share(m, of)
+    if not (file.value("Forward") or file.value("Reverse")):
+        versions = []  # the preliminary phase of a stateful test alone
+    # The user's choice is of the first: that of the background follows from the file.
+    plans = [find_plan(file, version, name=plan if n == 0 else None) for n, version in enumerate(versions)]
+    return _Traffic(
+        plans=tuple(plans), versions=tuple(versions), is_translated=is_translated, is_stateful=bool(file.value("Stateful")),
+        is_background_only=is_background_only, share=share,
+    )  # fmt: skip
+
+
+def _share(m: int, n: int) -> tuple[int, int]:
+    """As `--mix` has it: to 999 each."""
+    near = Fraction(m, n).limit_denominator(_MOST_SHARE)
+    near = min(max(near, Fraction(1, _MOST_SHARE)), Fraction(_MOST_SHARE - 1, _MOST_SHARE))
+    return near.numerator, near.denominator - near.numerator
+
+
+def _mac(file: SiitperfFile, key: str) -> tuple[str, str] | None:
+    if not file.has(key) or not _is_own(file.value(key)):
+        return None
+    return file.value(key), key
+
+
+def _is_own(mac: str) -> bool:
+    """Whether a port can have it: no group address, and not all zero."""
+    return not int(mac[:2], 16) & 1 and bool(int(mac.replace(":", ""), 16))
+
+
+def _port_facts(file: SiitperfFile, part: Part) -> PortFacts:
+    return PortFacts(mac=_mac(file, f"MAC-{part}-Tester"), dut_mac=_mac(file, f"MAC-{part}-DUT"))
+
+
+def _cpu_keys(file: SiitperfFile) -> list[str]:
+    """In the order of the testbed file: four CPUs are two senders and two receivers, two have a port each."""
+    if not file.value("Reverse"):
+        keys = ["CPU-L-Send", "CPU-R-Recv"]
+    elif not file.value("Forward"):
+        keys = ["CPU-L-Recv", "CPU-R-Send"]
+    else:
+        keys = ["CPU-L-Send", "CPU-R-Send", "CPU-L-Recv", "CPU-R-Recv"]
+    return [key for key in keys if file.has(key)]
+
+
+def _cpus(file: SiitperfFile) -> list[int]:
+    return list(dict.fromkeys(file.value(key) for key in _cpu_keys(file)))
+
+
+class _KeyRows:
+    """A row for each key of the file, and for those that are missing where the default decides."""
+
+    def __init__(self, file: SiitperfFile, given: Given, traffic: _Traffic, ports: FoundPorts) -> None:
+        self._file, self._given, self._traffic, self._ports = file, given, traffic, ports
+
+    def all(self) -> list[Row]:
+        rows = [self._row(setting.key, setting.text, setting.line) for setting in self._file.settings.values()]
+        rows += [self._row(key, str(self._file.value(key)), None) for key in _SHOWN_DEFAULTS if not self._file.has(key)]
+        return rows
+
+    def _row(self, key: str, value: str, line: int | None) -> Row:
+        became, text = self._became(key)
+        different = self._traffic.differences.get(key) or self._ports.differences.get(key)
+        if became is not Became.REFUSED and different is not None:
+            became, text = Became.DIFFERS, different
+        return Row(key=key, value=value, line=line, became=became, text=text if line is not None else f"{text} (siitperf's default)")
+
+    def _became(self, key: str) -> tuple[Became, str]:
+        group = key.split("-")[0]
+        handlers: dict[str, Callable[[str], tuple[Became, str]]] = {
+            "IP": self._ip, "IPv4": self._address, "IPv6": self._address, "MAC": self._mac, "Num": self._networks, "CPU": self._cpu,
+            "Fwd": self._udp, "Rev": self._udp, "Forward": self._direction, "Reverse": self._direction,
+        }  # fmt: skip
+        if group in handlers:
+            return handlers[group](key)
+        if key == "Promisc":
+            return Became.MEANINGLESS, "the ports are promiscuous always, and a test frame is known by its tag"
+        if key == "MEM-Channels":
+            return Became.MEANINGLESS, "DPDK finds the memory channels out"
+        if not self._traffic.is_stateful:
+            word = Became.MAPPED if key == "Stateful" else Became.MEANINGLESS
+            return word, "no connections" if key == "Stateful" else "Stateful is 0"
+        return Became.REFUSED, f"no stateful tests (RFC 9693): {ROAD}"
+
+    @property
+    def _plan_names(self) -> str:
+        return "+".join(found.name for found in self._traffic.plans)
+
+    def _ip(self, key: str) -> tuple[Became, str]:
+        part: Literal["L", "R"] = "L" if key.split("-")[1] == "L" else "R"
+        what = key.split("-")[2]
+        if what == "Vers":
+            if self._traffic.is_translated:
+                return Became.REFUSED, f"no translation (SIIT, NAT64): {ROAD}"
+            if self._traffic.is_background_only:
+                return Became.MEANINGLESS, "m is 0: all frames are of the background, which is IPv6"
+            return Became.MAPPED, f"--plan {self._plan_names}"
+        if not self._traffic.plans:
+            return Became.REFUSED, "nothing of the traffic can be sent"
+        if what == "var":
+            found = self._traffic.plans[0].plan
+            hosts = (found.left if part == "L" else found.right).hosts
+            return Became.MAPPED, "one address" if not self._file.value(key) else f"--host-mode {hosts.mode}"
+        if not self._file.value(f"IP-{part}-var"):
+            return Became.MEANINGLESS, f"IP-{part}-var is 0"
+        return Became.MAPPED, "the number in the " + ("first host" if what == "min" else "last host")
+
+    def _address(self, key: str) -> tuple[Became, str]:
+        group, side, what = key.split("-")
+        version = int(group[-1])
+        if what == "Virt":
+            if self._traffic.is_translated:
+                return Became.REFUSED, f"goes with translation: {ROAD}"
+            return Became.MEANINGLESS, "only translated traffic has it"
+        if version not in self._traffic.versions:
+            if self._traffic.is_translated and self._file.value(f"IP-{side}-Vers") == version:
+                return Became.REFUSED, f"goes with translation: {ROAD}"
+            return Became.MEANINGLESS, f"no IPv{version} frame has it"
+        if what == "offset":
+            if not self._file.value(f"IP-{side}-var"):
+                return Became.MEANINGLESS, f"IP-{side}-var is 0"
+            return Became.MAPPED, "where the number of a host stands"
+        found = next(plan for plan in self._traffic.plans if plan.plan.ip_version == version)
+        hosts = (found.plan.left if side == "L" else found.plan.right).hosts
+        span = str(hosts.first_address) if hosts.addresses == 1 else f"{hosts.first_address} .. {hosts.last_address}"
+        return Became.MAPPED, f"hosts of {found.name}: {span}"
+
+    def _mac(self, key: str) -> tuple[Became, str]:
+        _, side, who = key.split("-")
+        name = f"{_side_of(side)}.{'mac' if who == 'Tester' else 'dut_mac'}"
+        if not _is_own(self._file.value(key)):
+            return Became.DIFFERS, f"{name} is left out: no port can have this address"
+        return Became.MAPPED, name
+
+    def _networks(self, key: str) -> tuple[Became, str]:
+        if not self._traffic.plans:
+            return Became.REFUSED, "nothing of the traffic can be sent"
+        if self._traffic.plans[0].plan.left.hosts.networks is None:
+            return Became.MAPPED, "one network"
+        return Became.MAPPED, "--networks, with --fixed-source"
+
+    def _cpu(self, key: str) -> tuple[Became, str]:
+        if key not in _cpu_keys(self._file):
+            return Became.MEANINGLESS, "its direction is off"
+        if self._given.cpus:
+            return Became.MEANINGLESS, "--cpus is taken instead"
+        cpu, cpus = self._file.value(key), _cpus(self._file)
+        same = [other for other in _cpu_keys(self._file) if self._file.value(other) == cpu]
+        if len(same) > 1:
+            return Became.DIFFERS, f"named for {' and '.join(same)}; a CPU has one thread in tester.cpus"
+        return Became.MAPPED, f"tester.cpus, number {cpus.index(cpu) + 1}"
+
+    def _direction(self, key: str) -> tuple[Became, str]:
+        option = _direction_option(self._file)
+        return Became.MAPPED, " ".join(option) if option else "--direction both, the default"
+
+    def _udp(self, key: str) -> tuple[Became, str]:
+        if not self._traffic.plans:
+            return Became.REFUSED, "nothing of the traffic can be sent"
+        reason = self._ports.unused.get(key)
+        if reason is not None:
+            return Became.MEANINGLESS, reason
+        return Became.MAPPED, self._ports.texts[key]
+
+
+def _side_of(part: str) -> SideName:
+    return "left" if part == "L" else "right"
+
+
+def _direction_option(file: SiitperfFile) -> list[str]:
+    if file.value("Forward") and file.value("Reverse"):
+        return []
+    return ["--direction", "forward" if file.value("Forward") else "reverse"]
+
+
+def _command_rows(typed: SiitperfCommand, traffic: _Traffic) -> list[Row]:
+    rows: list[Row] = []
+    arguments = typed.arguments
+    for key, value in arguments.items():
+        became, text = Became.MAPPED, ""
+        if key in STATEFUL:
+            became, text = Became.REFUSED, f"no stateful tests (RFC 9693): {ROAD}"
+        elif not traffic.plans:
+            became, text = Became.REFUSED, "nothing of the traffic can be sent"
+        elif key == "IPv6 frame size":
+            text = f"--frame-size {_frame_size(typed, traffic)}"
+            if traffic.share is not None:
+                became, text = Became.DIFFERS, f"{text} for both IP versions; siitperf's IPv4 frames are 20 octets shorter"
+        elif key == "rate":
+            text = f"--rate {value}, per direction"
+        elif key == "duration":
+            text = f"--duration {value}s"
+        elif key == "global timeout":
+            text = f"--wait-residual {value}ms"
+        elif key in ("n", "m"):
+            became, text = _share_row(arguments["n"], arguments["m"], traffic)
+        elif key == "delay":
+            text = f"--from {value}s"
+        elif key == "timestamps":
+            text = f"--tagged {value}"
+        elif value:
+            became, text = Became.REFUSED, "no verdict by the delay of each frame; what --wait-residual does not wait for is lost"
+        else:
+            text = "0: packet delay variation, evenhand pdv"
+        rows.append(Row(key=f"<{key}>", value=str(value), became=became, text=text))
+    return rows
+
+
+def _share_row(n: int, m: int, traffic: _Traffic) -> tuple[Became, str]:
+    if traffic.share is None:
+        return Became.MAPPED, "all background: IPv6" if m == 0 else "one IP version: every frame is of the same plan"
+    foreground, background = traffic.share
+    is_exact = Fraction(foreground, foreground + background) == Fraction(m, n)
+    text = f"--mix {foreground}/{background}"
+    return (Became.MAPPED, text) if is_exact else (Became.DIFFERS, f"{text}, the nearest share")
+
+
+def _frame_size(typed: SiitperfCommand, traffic: _Traffic) -> int:
+    """Octets with FCS. RequestError if siitperf would refuse it."""
+    size = typed.arguments["IPv6 frame size"]
+    if traffic.versions == (4,):
+        return size - 20
+    if size > 1518:
+        raise RequestError(
+            f"{size} octets: siitperf takes more than 1518 of pure IPv4 traffic alone", where="--command", next_step="Write 84 to 1518."
+        )
+    return size
+
+
+def _commands(file: SiitperfFile, typed: SiitperfCommand | None, traffic: _Traffic, ports: FoundPorts, testbed: Path) -> list[Command]:
+    options: list[str] = ["--plan", "+".join(found.name for found in traffic.plans)]
+    if traffic.share is not None:
+        options += ["--mix", f"{traffic.share[0]}/{traffic.share[1]}"]
+    options += [*traffic.plans[0].options, *ports.options, *_direction_option(file)]
+    name = str(testbed) if not str(testbed).startswith("-") else f"./{testbed}"
+    if typed is None:
+        return [Command(instead_of="binary-rate-alg.sh", words=("evenhand", "throughput", name, *options))]
+    arguments = typed.arguments
+    size = ["--frame-size", str(_frame_size(typed, traffic))]
+    wait = [] if arguments["global timeout"] == 2000 else ["--wait-residual", f"{arguments['global timeout']}ms"]
+    load = ["--rate", str(arguments["rate"]), "--duration", f"{arguments['duration']}s"]
+    common = [*options, *size, *wait]
+    if typed.program == "siitperf-lat":
+        more = ["--from", f"{arguments['delay']}s", "--tagged", str(arguments["timestamps"]), "--repetitions", "1"]
+        return [Command(instead_of="siitperf-lat", words=("evenhand", "latency", name, *load, *more, *common))]
+    if typed.program == "siitperf-pdv" and not arguments["frame timeout"]:
+        return [Command(instead_of="siitperf-pdv", words=("evenhand", "pdv", name, *load, "--repetitions", "1", *common))]
+    search = ("--final-duration", f"{arguments['duration']}s")
+    return [
+        Command(instead_of=typed.program, words=("evenhand", "trial", name, *load, *common)),
+        Command(instead_of="binary-rate-alg.sh", words=("evenhand", "throughput", name, *search, *common)),
+    ]
+
+
+def _notes(traffic: _Traffic, typed: SiitperfCommand | None) -> list[str]:
+    notes = []
+    if traffic.is_rest and traffic.plans:
+        missing = "translation" if traffic.is_translated else "NAT and its connections"
+        left = "the IPv6 background traffic" if traffic.is_translated else "plain forwarding between the same hosts"
+        notes.append(f"Without {missing} what is left is {left}: no result of it is one of siitperf's with this file.")
+    elif not traffic.plans:
+        notes.append(f"Nothing of this traffic can be sent: {ROAD}.")
+    if typed is not None and typed.program != "siitperf-tp" and any(found.plan.pairs > 1 for found in traffic.plans):
+        notes.append(f"{typed.program} sends one address pair, whatever IP-L-var and IP-R-var say; here all are sent.")
+    for found in traffic.plans:
+        dut = " and ".join(str(side.dut[0]) for side in found.plan.sides)
+        notes.append(f"{found.name} has the DUT at {dut}; `evenhand plan show {found.name}` shows all of it.")
+    return notes
+
+
+assert set(_SHOWN_DEFAULTS) <= set(KEYS)

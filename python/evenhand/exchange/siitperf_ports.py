@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange: the UDP ports of a siitperf.conf, as options of Evenhand's verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from evenhand.exchange.siitperf_file import SiitperfFile
+from evenhand.exchange.siitperf_plan import MODES
+from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Mode
+
+Way = Literal["Fwd", "Rev"]
+_OPTIONS = (("sport", "--source-ports", RFC4814_SOURCE_PORTS), ("dport", "--destination-ports", RFC4814_DESTINATION_PORTS))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPorts:
+    """What becomes of the keys of UDP ports."""
+
+    options: Sequence[str]
+    texts: Mapping[str, str]
+    """By key: the option that it is part of."""
+    unused: Mapping[str, str]
+    """By key: why nothing depends on it."""
+    differences: Mapping[str, str]
+
+
+def find_ports(file: SiitperfFile) -> FoundPorts:
+    """The options; both directions have the same ports here, those of the forward one if it is active."""
+    options: list[str] = []
+    texts: dict[str, str] = {}
+    unused: dict[str, str] = {}
+    differences: dict[str, str] = {}
+    way: Way = "Fwd" if file.value("Forward") else "Rev"
+    other: Way = "Rev" if way == "Fwd" else "Fwd"
+    is_other_active = bool(file.value("Forward") and file.value("Reverse"))
+    for field, option, default in _OPTIONS:
+        mode: Mode = MODES[file.value(f"{way}-var-{field}")]
+        first, last = file.value(f"{way}-{field}-min"), file.value(f"{way}-{field}-max")
+        if mode != "fixed" and first == 0:
+            first, last = 1, max(last, 1)
+            differences[f"{way}-{field}-min"] = "1: port 0 is reserved (RFC 4814, 4.5)"
+        value = _value(mode, first, last)
+        if (mode, first, last) != ("pseudorandom", default.first, default.last):
+            options += [option, value]
+        for each in (way, other):
+            keys = (f"{each}-var-{field}", f"{each}-{field}-min", f"{each}-{field}-max")
+            for key in keys:
+                texts[key] = f"{option} {value}"
+            if each == other and not is_other_active:
+                unused |= dict.fromkeys(keys, f"{'Reverse' if other == 'Rev' else 'Forward'} is 0")
+                continue
+            if not file.value(keys[0]):
+                unused |= dict.fromkeys(keys[1:], f"{keys[0]} is 0")
+            if each == other:
+                differences |= _unlike(file, way, other, field, f"{option} {value}")
+    return FoundPorts(tuple(options), texts, unused, differences)
+
+
+def _value(mode: Mode, first: int, last: int) -> str:
+    """As the options have it."""
+    if mode == "fixed":
+        return "fixed"
+    if first == last:
+        return str(first)
+    return f"{first}-{last}" if mode == "pseudorandom" else f"{first}-{last}:{mode}"
+
+
+def _unlike(file: SiitperfFile, way: Way, other: Way, field: str, text: str) -> dict[str, str]:
+    """Keys of the other direction that are not as those of the first."""
+    names = [f"var-{field}"]
+    if file.value(f"{way}-var-{field}") or file.value(f"{other}-var-{field}"):
+        names += [f"{field}-min", f"{field}-max"]
+    unlike = [name for name in names if file.value(f"{way}-{name}") != file.value(f"{other}-{name}")]
+    return {f"{other}-{name}": f"{text}: both directions have the ports of {way}-..." for name in unlike}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange: a testbed file written from what an import found, with gaps where only the user can say."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evenhand.plan import SideName
+from evenhand.testbed import make_testbed, read_device
+from evenhand.testbed.drivers import FILL_IN, PCI
+
+SIDES: tuple[SideName, SideName] = ("left", "right")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the user has said beside the file: nothing of it is taken from a stranger's text."""
+
+    devices: Mapping[SideName, str] = field(default_factory=dict)
+    is_isolated: bool = False
+    cpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortFacts:
+    """Of one port: keys of the testbed file with their values, and where each comes from."""
+
+    mac: tuple[str, str] | None = None
+    dut_mac: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestbedText:
+    """The file, and what it still needs."""
+
+    __test__ = False  # the name begins as those of pytest's classes do
+
+    text: str
+    gaps: tuple[str, ...]
+
+
+def write_testbed(
+    origin: str, given: Given, *, ports: Mapping[SideName, PortFacts], cpus: Sequence[int], cpus_from: str, plan: str | None
+) -> TestbedText:
+    """The TOML text; checked as every testbed file is, as far as it has no gaps.
+
+    Args:
+        origin: What it is made of, for its first line.
+        cpus_from: For the comment; `given.cpus` come first.
+        plan: The one plan that the DUT is set up for; None if there are several, or none is known.
+
+    Raises:
+        RequestError: A device that is not allowed, or CPUs that cannot be shared out.
+    """
+    gaps: list[str] = []
+    lines = [f"# Made by `evenhand import` of {origin}. All keys of this file: docs/reference/testbed-file.md"]
+    if given.is_isolated:
+        lines.append("isolated_test_environment = true # --isolated-test-environment")
+    else:
+        lines.append("isolated_test_environment = false # true, if no frame can leave your lab (RFC 6815)")
+        gaps.append("isolated_test_environment: write true, if no frame can leave your lab (RFC 6815).")
+    for side in SIDES:
+        lines += ["", f"[{side}]", *_port_lines(side, given, ports.get(side, PortFacts()), gaps)]
+    chosen = list(given.cpus or cpus)
+    lines += ["", "[tester]", f"cpus = {chosen} # {'--cpus' if given.cpus else cpus_from}"]
+    if not chosen:
+        gaps.append("tester.cpus: write the CPUs that the tester may use, such as [2, 4, 6, 8].")
+    if all(side not in given.devices or read_device(given.devices[side], where=f"--{side}").driver == PCI for side in SIDES):
+        lines.append("hugepages = true # NICs need them")
+    if plan is not None:
+        lines += ["", "[dut]", f"plan = {json.dumps(plan)} # so that it need not be named again"]
+    text = "".join(f"{line}\n" for line in lines)
+    if not gaps:
+        make_testbed(tomllib.loads(text), where=origin)
+    return TestbedText(text=text, gaps=tuple(gaps))
+
+
+def _port_lines(side: SideName, given: Given, facts: PortFacts, gaps: list[str]) -> list[str]:
+    device = given.devices.get(side)
+    if device is None:
+        wanted = f"the PCI address of the NIC on the {side}, such as 0000:01:00.{SIDES.index(side)}"
+        lines = [f'device = "{FILL_IN}" # {wanted}']
+        gaps.append(f"{side}.device: write {wanted}.")
+    else:
+        read_device(device, where=f"--{side}")
+        lines = [f"device = {json.dumps(device)} # --{side}"]
+    for key, value in (("mac", facts.mac), ("dut_mac", facts.dut_mac)):
+        if value is not None:
+            lines.append(f"{key} = {json.dumps(value[0])} # {value[1]}")
+    return lines

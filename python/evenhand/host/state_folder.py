@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept from one command to the next in a folder of the user's: files that save time, and that may be lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def state_file(name: str) -> Path:
+    """In $XDG_STATE_HOME/evenhand, by default below ~/.local/state."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path(os.path.expanduser("~/.local/state"))) / "evenhand" / name
+
+
+def replace_state(path: Path, document: Any) -> None:
+    """Whole or not at all, also when two commands end at once. OSError if it cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise

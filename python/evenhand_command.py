@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `evenhand`. Outside the package, which takes a second to load: Ctrl-C in that second leaves no trace either."""
+
+import sys
+
+INTERRUPTED = 130
+
+
+def run() -> None:
+    """Entry point."""
+    try:
+        from evenhand.cli.main import run as run_command
+
+        run_command()
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that a stranger has sent: `evenhand import` only reads them, within bounds, and nothing of them reaches a shell or DPDK."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evenhand.errors import RequestError
+from evenhand.exchange.siitperf_file import KEYS, MOST_OCTETS, read_siitperf
+from tests.cli.running import Ended
+from tests.exchange.confs import ROUTER_KEYS, write_conf
+
+Run = Callable[..., Ended]
+GOOD = "".join(f"{key} {value}\n" for key, value in ROUTER_KEYS.items())
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"\0" * 100, "characters here that no text has"),
+        (GOOD.encode() + b"Forward\x001\n", "characters here that no text has"),
+        (GOOD.encode() + b"# \x1b]0;title\x07\n", "characters here that no text has"),
+        (GOOD.encode() + "# \u202eturned\n".encode(), "characters here that no text has"),
+        (b"\xff\xfe" + GOOD.encode(), "no UTF-8"),
+        (b"#" * (MOST_OCTETS + 1), "more than 65,536 octets"),
+        (b"", "no key of siitperf"),
+        (b"# only words\n\n   \n", "no key of siitperf"),
+        (GOOD.encode() + b"IP-L-Ver 6\n", "Did you mean IP-L-Vers?"),
+        (GOOD.encode() + b"--vdev net_pcap0,tx_pcap=/etc/passwd\n", "unknown key '--vdev'"),
+        (GOOD.encode() + b"x" * 5000 + b" 1\n", "unknown key"),
+        (GOOD.encode() + b"IP-L-Vers 6\n", "IP-L-Vers stands in line 1 already"),
+        (GOOD.encode() + b"Forward 1 2\n", "'2' stands behind the value of Forward"),
+        (GOOD.encode() + b"Forward 0\nReverse 0\n", "nothing is sent"),
+        (GOOD.encode() + b"IP-L-var 3\nIP-L-min 9\nIP-L-max 8\nIPv4-L-offset 2\n", "IP-L-min 9 is above IP-L-max 8"),
+        (GOOD.encode() + b"IP-L-var 3\nIP-L-min 9\nIP-L-max 18\n", "IPv4-L-offset is missing"),
+        (GOOD.encode() + b"IP-L-var 3\nIPv4-L-offset 2\n", "IP-L-min is missing"),
+        (GOOD.encode() + b"IP-L-var 3\nIP-L-min 2\nIP-L-max 9\nIPv4-L-offset 2\nNum-R-Nets 2\n", "several networks together"),
+        (b"IP-L-Vers 4\nIP-R-Vers 4\n", "IPv4-L-Real is missing"),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str) else None,
+)
+def test_a_file_that_is_none_is_refused_in_three_parts(evenhand: Run, tmp_path: Path, content: bytes, text: str) -> None:
+    conf = tmp_path / "siitperf.conf"
+    conf.write_bytes(content)
+    ended = evenhand("import", conf)
+    assert ended.code == 2
+    assert text in ended.err
+    assert len(ended.err) < 1000
+    assert "\x1b" not in ended.err
+    assert [line.partition(":")[0] for line in ended.err.splitlines()] == ["Error", "Where", "Next"]
+    assert os.listdir(tmp_path) == ["siitperf.conf"]
+
+
+def test_what_is_no_file_is_refused_without_waiting(evenhand: Run, tmp_path: Path) -> None:
+    """A pipe without a writer would be waited for."""
+    os.mkfifo(tmp_path / "pipe.conf")
+    for name in ("pipe.conf", ".", "nowhere.conf", "/dev/zero"):
+        ended = evenhand("import", name, "--output", "a.toml")
+        assert ended.code == 2
+        assert "Next: Name a siitperf.conf" in ended.err
+
+
+def test_nothing_that_is_there_is_overwritten(evenhand: Run, tmp_path: Path) -> None:
+    conf = write_conf(tmp_path / "siitperf.conf", ROUTER_KEYS)
+    (tmp_path / "siitperf.toml").write_text("mine")
+    assert evenhand("import", conf).code == 2
+    assert (tmp_path / "siitperf.toml").read_text() == "mine"
+    (tmp_path / "link.toml").symlink_to(tmp_path / "elsewhere")
+    assert evenhand("import", conf, "--output", "link.toml").code == 2
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_no_word_of_a_comment_is_carried_over(evenhand: Run, tmp_path: Path) -> None:
+    conf = tmp_path / "siitperf.conf"
+    conf.write_text(GOOD.replace("\n", ' # device = "net_pcap0" [dut]\n'))
+    assert evenhand("import", conf).code == 0
+    text = (tmp_path / "siitperf.toml").read_text()
+    assert "net_pcap" not in text
+    assert set(tomllib.loads(text)) == {"isolated_test_environment", "left", "right", "tester", "dut"}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--left", "net_failsafe0,exec(reboot)"), "runs shell commands"),
+        (("--left", "0000:01:00.0,evil=1"), "no key of pci"),
+        (("--cpus", "1;2"), "names no CPUs"),
+        (("--cpus", "1,1", "--left", "net_ring0", "--right", "net_ring1", "--isolated-test-environment"), "names a CPU twice"),
+        (("--left", "net_ring0", "--right", "net_ring0", "--cpus", "1", "--isolated-test-environment"), "the same device"),
+    ],
+)
+def test_the_users_own_options_are_checked_too(evenhand: Run, tmp_path: Path, options: tuple[str, ...], text: str) -> None:
+    ended = evenhand("import", write_conf(tmp_path / "siitperf.conf", ROUTER_KEYS), *options)
+    assert ended.code == 2
+    assert text in ended.err
+    assert not (tmp_path / "siitperf.toml").exists()
+
+
+KEYED = st.tuples(st.sampled_from(sorted(KEYS)), st.text(max_size=30)).map(" ".join)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(
+    st.one_of(
+        st.binary(max_size=400), st.lists(st.one_of(KEYED, st.text(max_size=40)), max_size=8).map(lambda lines: "\n".join(lines).encode())
+    )
+)
+def test_whatever_is_in_a_file_ends_in_keys_or_a_refusal(tmp_path: Path, content: bytes) -> None:
+    conf = tmp_path / "any.conf"
+    conf.write_bytes(content)
+    try:
+        assert read_siitperf(conf).settings
+    except RequestError as error:
+        told = (error.where, error.next_step)
+        assert all(told)

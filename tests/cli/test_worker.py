@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand worker` and `evenhand run --scheduler` before anybody has answered."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.campaign import expand, make_campaign
+from evenhand.campaign.worker import Bed, check_fit, own_address
+from evenhand.errors import RequestError
+from tests.cli.running import TESTBED, Ended
+
+Run = Callable[..., Ended]
+Play = Callable[[str], Path]
+NOBODY = "tcp://127.0.0.1:9"
+CAMPAIGN = 'name = "a"\n[[suite]]\nname = "a"\nhosts = 1\nmaximum-rate = "1Mfps"\n'
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    path = tmp_path / "a.toml"
+    path.write_text(CAMPAIGN)
+    return path
+
+
+def test_without_dask_both_say_what_to_install(
+    evenhand: Run, engine_playing: Play, testbed: Path, campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine_playing("simulated-640000")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    for arguments in (("worker", NOBODY, testbed), ("run", campaign, "--scheduler", NOBODY)):
+        ended = evenhand(*arguments)
+        assert ended.code == 3
+        assert len(ended.err.splitlines()) == 3
+        assert "pip install 'evenhand[distributed]'" in ended.err
+
+
+def test_a_scheduler_that_does_not_answer_is_named(evenhand: Run, campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("evenhand.campaign.scheduled.CONNECT_S", 0.5)
+    ended = evenhand("run", campaign, "--scheduler", NOBODY)
+    assert ended.code == 3
+    assert NOBODY in ended.err
+    assert "dask scheduler" in ended.err
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tcp://192.0.2.1", "http://192.0.2.1:1"])
+def test_what_is_no_address_is_a_bad_request(evenhand: Run, campaign: Path, address: str) -> None:
+    pytest.importorskip("distributed")
+    ended = evenhand("run", campaign, "--scheduler", address)
+    assert ended.code == 2, ended.err
+    assert "tcp://HOST:8786" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("address", "own"), [("tcp://127.0.0.1:8786", "127.0.0.1"), ("tcp://[::1]:8786", "::1"), ("tls://127.0.0.1:1", "127.0.0.1")]
+)
+def test_a_worker_listens_where_it_reaches_its_scheduler_and_nowhere_else(address: str, own: str) -> None:
+    pytest.importorskip("distributed")
+    assert own_address(address) == own
+
+
+def test_a_testbed_that_cannot_take_part_is_refused_by_its_workers_name(tmp_path: Path) -> None:
+    """A DUT that is set up for IPv4 has no part in a campaign for IPv6."""
+    path = tmp_path / "lab.toml"
+    path.write_text(TESTBED + '[dut]\nplan = "gateway-v4"\n')
+    bed = Bed(name="munich", testbed=str(path))
+    points = {
+        plan: expand(make_campaign({"name": "a", "suite": [{"name": "a", "plan": plan, "hosts": 1}]}, where="a")).points
+        for plan in ("gateway-v4", "gateway-v6")
+    }
+    check_fit(bed, points["gateway-v4"], None)
+    with pytest.raises(RequestError, match=r"^worker munich: .*dut.plan: the DUT is set up for gateway-v4"):
+        check_fit(bed, points["gateway-v6"], None)

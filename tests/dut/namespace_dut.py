@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A DUT of ours: a network namespace with OpenSSH's own server in it. The tester is in another one, so that no address is the host's."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+SSHD = "/usr/sbin/sshd"
+TESTBED = """
+isolated_test_environment = true
+[left]
+device = "net_memif0,role=client,id=0,socket=/tmp/none"
+[right]
+device = "net_memif1,role=client,id=1,socket=/tmp/none"
+[tester]
+cpus = [0]
+[dut]
+plan = "gateway-v4"
+ssh = "root@192.0.2.2"
+os = "linux"
+left = "left"
+right = "right"
+"""
+
+
+def why_not() -> str | None:
+    """Why none can be made here; None if one can."""
+    if os.geteuid() != 0:
+        return "namespaces need root"
+    missing = [program for program in ("ip", "ssh", "ssh-keygen", "ethtool", "flock", SSHD) if shutil.which(program) is None]
+    return f"there is no {missing[0]}" if missing else None
+
+
+@dataclass
+class NamespaceDut:
+    """Its server, and a folder with all that its clients need."""
+
+    folder: Path
+    name: str
+    tester: str
+    server: subprocess.Popen[bytes] | None = None
+
+    @property
+    def testbed(self) -> Path:
+        return self.folder / "lab.toml"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """In which `ssh` is a client in the tester's namespace, with a configuration of ours."""
+        return {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "XDG_STATE_HOME": str(self.folder / "state")}
+
+    def inside(self, *command: str) -> str:
+        """What a command says that runs in the DUT's namespace, and sees the files that it sees."""
+        assert self.server is not None
+        done = subprocess.run(
+            ["nsenter", "--target", str(self._server_pid()), "--net", "--mount", *command], capture_output=True, text=True, check=False
+        )
+        return done.stdout if done.returncode == 0 else done.stdout + done.stderr
+
+    def state(self) -> str:
+        """All that a set-up may change, as the DUT's own programs tell it."""
+        commands = [
+            ["ip", "-j", "address"], *(["ip", "-j", version, "route", "show", "table", "all"] for version in ("-4", "-6")),
+            ["ip", "-j", "neighbor"], ["sysctl", "-a", "-r", "^net[.]"],
+            *(["ethtool", option, side] for side in ("left", "right") for option in ("-l", "-k")),
+            *(["ethtool", "-n", side, "rx-flow-hash", flow] for side in ("left", "right") for flow in ("udp4", "udp6")),
+        ]  # fmt: skip
+        return "\n".join(self.inside(*command) for command in commands)
+
+    def start(self) -> None:
+        """The server; what it writes below /run is its own."""
+        run = self.folder / "run"
+        script = f"mount --bind {run} /run && exec {SSHD} -D -e -f {self.folder / 'sshd.conf'}"
+        self.server = subprocess.Popen(
+            ["ip", "netns", "exec", self.name, "unshare", "--mount", "sh", "-c", script],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        listening = ["ip", "netns", "exec", self.name, "ss", "-ltn"]
+        wait_until(
+            lambda: "192.0.2.2:22" in subprocess.run(listening, capture_output=True, text=True, check=False).stdout, "sshd does not listen"
+        )
+
+    def stop(self) -> None:
+        """The server and each session of it, at once: no answer comes any more."""
+        for process in subprocess.run(["ip", "netns", "pids", self.name], capture_output=True, text=True, check=False).stdout.split():
+            with suppress(ProcessLookupError):
+                os.kill(int(process), 9)
+        if self.server is not None:
+            self.server.wait()
+
+    def _server_pid(self) -> int:
+        assert self.server is not None
+        return self.server.pid
+
+
+def wait_until(holds: Callable[[], bool], otherwise: str) -> None:
+    """The host may be busy."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.05)
+
+
+@contextmanager
+def namespace_dut(folder: Path) -> Iterator[NamespaceDut]:
+    """With interfaces `left` and `right`, which the tester's namespace has too, and `mgmt`, over which SSH goes."""
+    number = f"{os.getpid()}-{time.monotonic_ns() % 1_000_000}"
+    dut = NamespaceDut(folder=folder, name=f"evenhand-dut-{number}", tester=f"evenhand-tester-{number}")
+    _write_files(dut)
+    try:
+        for name in (dut.name, dut.tester):
+            _ip("netns", "add", name)
+            _ip("-n", name, "link", "set", "lo", "up")
+        for name in ("mgmt", "left", "right"):
+            _ip("-n", dut.tester, "link", "add", name, "type", "veth", "peer", "name", name, "netns", dut.name)
+            _ip("-n", dut.tester, "link", "set", name, "up")
+        for where, own in ((dut.tester, "192.0.2.1/24"), (dut.name, "192.0.2.2/24")):
+            # Without IPv6 on it no neighbour comes and goes there by itself.
+            _ip("-n", where, "link", "set", "mgmt", "down")
+            _ip("-n", where, "link", "set", "mgmt", "addrgenmode", "none")
+            _ip("-n", where, "address", "add", own, "dev", "mgmt")
+            _ip("-n", where, "link", "set", "mgmt", "up")
+        peer = json.loads(_ip("-n", dut.tester, "-j", "link", "show", "mgmt"))[0]["address"]
+        _ip("-n", dut.name, "neighbor", "add", "192.0.2.1", "lladdr", peer, "dev", "mgmt", "nud", "permanent")
+        for side in ("left", "right"):
+            # An interface that was never up has no queueing discipline; it keeps the first one that it gets.
+            _ip("-n", dut.name, "link", "set", side, "up")
+            _ip("-n", dut.name, "link", "set", side, "down")
+        dut.start()
+        wait_until(lambda: "state UP" in dut.inside("ip", "link", "show", "mgmt"), "its interface is not up")
+        yield dut
+    finally:
+        dut.stop()
+        for name in (dut.name, dut.tester):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+def _ip(*arguments: str) -> str:
+    return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def _write_files(dut: NamespaceDut) -> None:
+    folder = dut.folder
+    for name in ("bin", "run/sshd", "state"):
+        (folder / name).mkdir(parents=True)
+    for key in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
+    shutil.copy(folder / "user.pub", folder / "authorized")
+    kind, key = (folder / "host.pub").read_text().split()[:2]
+    (folder / "known").write_text(f"192.0.2.2 {kind} {key}\n")
+    (folder / "sshd.conf").write_text(
+        f"HostKey {folder / 'host'}\nAuthorizedKeysFile {folder / 'authorized'}\nPidFile none\nStrictModes no\nUsePAM no\n"
+        "PermitRootLogin prohibit-password\nListenAddress 192.0.2.2\nMaxStartups 100\n"
+    )
+    (folder / "ssh.conf").write_text(f"IdentityFile {folder / 'user'}\nIdentitiesOnly yes\nUserKnownHostsFile {folder / 'known'}\n")
+    ssh = folder / "bin" / "ssh"
+    ssh.write_text(f'#!/bin/sh\nexec ip netns exec {dut.tester} {shutil.which("ssh")} -F {folder / "ssh.conf"} "$@"\n')
+    ssh.chmod(0o755)
+    dut.testbed.write_text(TESTBED)

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual machine of the NIC rung: pairs of emulated NICs, each joined by a cable, an IOMMU, hugepages, the engine inside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import evenhand
+from evenhand.errors import HostError
+from evenhand.lab.vm_image import ImageRecipe, VmImage, vm_image
+from evenhand.lab.vm_process import QEMU, VirtualMachine
+from evenhand.trial import EngineSession, find_engine
+
+HERE = Path(__file__).parent
+NOT_NEEDED = frozenset(
+    {
+        "PIL", "contourpy", "duckdb", "fontTools", "hypothesis", "kiwisolver", "matplotlib", "mpl_toolkits", "mypy", "mypyc", "pandas",
+        "pillow.libs", "pip", "pkg_resources", "pyarrow", "pyarrow.libs", "ruff", "scapy", "setuptools", "tzdata",
+    }
+)  # fmt: skip
+"""Of .venv: what draws pictures or checks code, and is large."""
+BOOT_TIMEOUT_S = 300
+AGENT_TIMEOUT_S = 240
+MAC = "52:54:00:00:{:02x}:{:02x}"
+BOOT = """mkdir -p /mnt/data
+mount -o ro /dev/vdb /mnt/data
+modprobe virtio_console
+python3 /mnt/data/guest_agent.py /mnt/data/evenhand-engine
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A NIC that QEMU emulates."""
+
+    name: str
+    slot: int
+    """Of the left one on the PCI bus; the right one has the next."""
+    kernel_driver: str
+    dpdk_driver: str
+    options: str = ""
+    is_on_taps: bool = False
+    """Its queues are those of taps; the others' cables are sockets."""
+    queues: int = 1
+    """For receiving, that are tried."""
+    jumbo: int = 9018
+    """A frame size with FCS that it takes."""
+    too_large: int = 0
+    """One that it does not; 0: none that the engine knows."""
+    most_queues: int = 1
+    """For receiving, by what it tells DPDK."""
+
+    @property
+    def addresses(self) -> tuple[str, str]:
+        return f"0000:00:{self.slot:02x}.0", f"0000:00:{self.slot + 1:02x}.0"
+
+    @property
+    def macs(self) -> tuple[str, str]:
+        return MAC.format(self.slot, 1), MAC.format(self.slot, 2)
+
+
+MODELS = (
+    Model(name="e1000e", slot=0x10, kernel_driver="e1000e", dpdk_driver="net_e1000_em"),
+    Model(name="vmxnet3", slot=0x12, kernel_driver="vmxnet3", dpdk_driver="net_vmxnet3", queues=2, most_queues=16, too_large=9100),
+    Model(
+        name="virtio-net-pci", slot=0x14, kernel_driver="virtio-pci", dpdk_driver="net_virtio",
+        options=",disable-legacy=on,iommu_platform=on,mq=on,vectors=6,rss=on,hash=on", is_on_taps=True, queues=2, most_queues=2,
+    ),
+    Model(name="igb", slot=0x16, kernel_driver="igb", dpdk_driver="net_e1000_igb", queues=2, most_queues=16),
+)  # fmt: skip
+
+
+def offered_models() -> list[Model]:
+    """Those that this QEMU has."""
+    told = subprocess.run([QEMU, "-device", "help"], capture_output=True, text=True, check=True).stdout
+    return [model for model in MODELS if f'name "{model.name}"' in told]
+
+
+def image() -> VmImage:
+    """Debian with what the engine loads at run time, and the tools that a person needs."""
+    libraries = [line.split()[2] for line in _told(["ldd", find_engine()]).splitlines() if "=> /" in line]
+    owners = _told(["dpkg-query", "--search", *(os.path.realpath(library) for library in libraries)])
+    packages = {line.split(":")[0] for line in owners.splitlines()}
+    plugins = ("librte-mempool-ring*", "librte-bus-pci*", "librte-net-e1000*", "librte-net-vmxnet3*", "librte-net-virtio*")
+    packages |= set(_told(["dpkg-query", "--show", "--showformat", "${Package}\\n", *plugins]).split())
+    packages -= {"libc6", "libgcc-s1", "libstdc++6"}
+    return vm_image(
+        ImageRecipe(name="nic", packages=("python3", "dpdk", "ethtool", *sorted(packages)), boot=BOOT),
+        tell=lambda text: print(text, file=sys.stderr),
+    )
+
+
+def _told(command: Sequence[str | Path]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def make_data_disk(path: Path) -> None:
+    """The engine that was built, the Python half as it is here, and what it imports."""
+    tree = path.with_suffix(".tree")
+    (tree / "python").mkdir(parents=True)
+    sites = Path(sys.prefix) / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+    command = ["cp", "-rL", str(find_engine()), str(HERE / "guest_agent.py"), str(tree)]
+    subprocess.run(command, check=True)
+    parts = [str(part) for part in sites.iterdir() if part.name not in NOT_NEEDED and part.suffix not in (".dist-info", ".pth")]
+    subprocess.run(["cp", "-r", str(Path(evenhand.__file__).parent), *parts, str(tree / "python")], check=True)
+    # Once here instead of each time on an emulated CPU.
+    compiling = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(tree / "python")]
+    subprocess.run(compiling, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", str(tree), str(path), "400M"], check=True)
+
+
+class NicMachine:
+    """A machine that runs, with a line to its shell. A context manager."""
+
+    def __init__(self, folder: Path, data: Path, models: Sequence[Model], *, has_iommu: bool = True) -> None:
+        self._folder = folder
+        arguments = ["-drive", f"file={data},format=raw,if=virtio,readonly=on", "-device", "virtio-serial-pci"]
+        for name in ("commands", "engine"):
+            arguments += ["-chardev", f"socket,id={name},path={folder / name},server=on,wait=off"]
+            arguments += ["-device", f"virtserialport,chardev={name},name={name}"]
+        if has_iommu:
+            arguments = ["-device", "intel-iommu,intremap=off,caching-mode=on,aw-bits=48", *arguments]
+        set_up = ["ip link set lo up", "sysctl -qw net.ipv6.conf.default.disable_ipv6=1"]
+        for model in models:
+            arguments += self._nics(model, set_up)
+        # The cables, and taps where a NIC has more than one queue, lie in a network namespace that ends with QEMU.
+        prefix = ["unshare", "--net", "sh", "-ec", "\n".join([*set_up, 'exec "$@"']), "qemu"]
+        self._machine = VirtualMachine(
+            image(),
+            folder=folder,
+            arguments=arguments,
+            kernel_arguments="intel_iommu=on iommu=pt" if has_iommu else "intel_iommu=off",
+            prefix=prefix,
+        )
+        try:
+            self._commands = self._connect()
+        except BaseException:
+            self._machine.stop()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._commands.close()
+        self._machine.stop()
+
+    def _nics(self, model: Model, set_up: list[str]) -> list[str]:
+        arguments = []
+        for number, side in enumerate(("left", "right")):
+            backend = f"{model.name}-{side}-cable"
+            if model.is_on_taps:
+                tap = f"tap{model.slot:x}{side[0]}"
+                if number == 0:
+                    set_up.append(
+                        f"ip link add cable{model.slot:x} mtu 9216 type bridge mcast_snooping 0; ip link set cable{model.slot:x} up"
+                    )
+                set_up.append(f"ip tuntap add {tap} mode tap multi_queue; ip link set {tap} mtu 9216 master cable{model.slot:x} up")
+                arguments += ["-netdev", f"tap,id={backend},ifname={tap},script=no,downscript=no,queues={model.queues},vhost=off"]
+            else:
+                end = "listen" if number == 0 else "connect"
+                arguments += ["-netdev", f"socket,id={backend},{end}=127.0.0.1:{7000 + model.slot}"]
+            place = f"mac={model.macs[number]},addr={model.slot + number:#x}{model.options}"
+            arguments += ["-device", f"{model.name},id={model.name}-{side},netdev={backend},{place}"]
+        return arguments
+
+    def set_link(self, model: Model, side: str, *, up: bool) -> None:
+        """Pull or plug the cable of a NIC."""
+        self._machine.ask_monitor("set_link", name=f"{model.name}-{side}", up=up)
+
+    def run(self, command: str, *, timeout_s: float = AGENT_TIMEOUT_S, code: int | None = 0) -> str:
+        """What a shell command wrote to stdout; its exit code must be this one, if one is named."""
+        answer = self.run_freely(command, timeout_s=timeout_s)
+        assert code is None or answer["code"] == code, f"{command}: {answer}"
+        return str(answer["stdout"])
+
+    def run_freely(self, command: str, *, timeout_s: float = AGENT_TIMEOUT_S) -> dict[str, Any]:
+        """Exit code and both outputs, whatever they are."""
+        self._commands.settimeout(timeout_s + 10)
+        self._commands.sendall(json.dumps({"run": command, "timeout_s": timeout_s}).encode() + b"\n")
+        unread = b""
+        while not unread.endswith(b"\n"):
+            more = self._commands.recv(65536)
+            if not more:
+                raise self._machine.trouble("the machine hung up")
+            unread += more
+        answer: dict[str, Any] = json.loads(unread)
+        return answer
+
+    def evenhand(self, arguments: str, *, timeout_s: float = AGENT_TIMEOUT_S) -> dict[str, Any]:
+        """The Python half inside."""
+        paths = "PYTHONPATH=/mnt/data/python PYTHONDONTWRITEBYTECODE=1 EVENHAND_ENGINE=/mnt/data/evenhand-engine"
+        return self.run_freely(f"{paths} COLUMNS=150 python3 -m evenhand {arguments}", timeout_s=timeout_s)
+
+    @contextmanager
+    def engine(self) -> Iterator[EngineSession]:
+        """A session with an engine inside."""
+        with EngineSession([sys.executable, HERE / "to_engine.py", self._folder / "engine"]) as session:
+            yield session
+
+    def bind(self, addresses: Sequence[str], driver: str = "vfio-pci") -> None:
+        """What dpdk-devbind.py does, which takes half a minute on an emulated CPU."""
+        steps = [f"modprobe {driver}"]
+        for address in addresses:
+            folder = f"/sys/bus/pci/devices/{address}"
+            steps.append(f"[ ! -e {folder}/driver ] || echo {address} >{folder}/driver/unbind")
+            steps.append(f"echo {driver} >{folder}/driver_override")
+            steps.append(f"echo {address} >/sys/bus/pci/drivers_probe")
+        self.run(" && ".join(steps))
+
+    def driver_of(self, address: str) -> str:
+        """As bound now; empty if there is none."""
+        return self.run(f"basename $(readlink /sys/bus/pci/devices/{address}/driver) || true").strip()
+
+    def reserve_hugepages(self, pages: int) -> None:
+        self.run(f"echo {pages} >/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+
+    def _connect(self) -> socket.socket:
+        give_up = time.monotonic() + BOOT_TIMEOUT_S
+        while "guest agent: ready" not in self._machine.console_text():
+            if time.monotonic() > give_up or not self._machine.is_running:
+                raise self._machine.trouble("the machine did not come up")
+            time.sleep(0.2)
+        commands = socket.socket(socket.AF_UNIX)
+        commands.connect(str(self._folder / "commands"))
+        return commands
+
+
+def is_unready() -> str:
+    """Why this rung cannot run here; empty if it can."""
+    if os.geteuid() != 0:
+        return "needs root, for taps and for an image of Debian packages"
+    try:
+        find_engine()
+    except HostError as error:
+        return str(error)
+    missing = [name for name in (QEMU, "mmdebstrap") if not re.search("^/", _told(["which", name]))]
+    return f"needs {', '.join(missing)}: tools/install-dependencies prove" if missing else ""

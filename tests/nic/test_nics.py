@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real engine on PCI NICs that QEMU emulates, under vfio-pci: what it does with them, and what it says when they are not ready.
+
+The tests share one machine and stand in the order of a person's way: nothing prepared, hugepages, drivers, trials. Rates are those of an
+emulated CPU: low, and a trial that the host spoiled is repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.trial import EngineSession
+from tests.nic.nic_machine import MODELS, Model, NicMachine, offered_models
+from tests.wire.wire_session import NOBODY, run_trial, valid_trial
+
+pytestmark = [pytest.mark.nic]
+
+Document = dict[str, Any]
+RATE_FPS = 2000
+HUGEPAGES = 480
+MEMORY_MB = 256
+JUMBO_MEMORY_MB = 850
+E1000E = MODELS[0]
+"""Every QEMU has it, and no kernel driver of it is loaded at first."""
+SIDES = ("left", "right")
+
+
+def each_model() -> list[Any]:
+    """Those that this QEMU lacks are skipped, by name."""
+    try:
+        offered = {model.name for model in offered_models()}
+    except OSError:
+        offered = set()
+    return [
+        pytest.param(model, id=model.name, marks=() if model.name in offered else pytest.mark.skip(reason="this QEMU has none"))
+        for model in MODELS
+    ]
+
+
+EACH_MODEL = pytest.mark.parametrize("model", each_model())
+
+
+def one_worker(queues: int = 1) -> list[Document]:
+    return [
+        {
+            "cpu": 1,
+            "senders": [{"side": side, "stream": 0} for side in SIDES],
+            "receivers": [{"side": side, "queue": queue} for side in SIDES for queue in range(queues)],
+        }
+    ]
+
+
+def open_nics(
+    session: EngineSession,
+    addresses: Sequence[str],
+    *,
+    plan: AddressPlan | None = None,
+    frame_size: int | None = None,
+    queues: int = 1,
+    memory_mb: int = MEMORY_MB,
+) -> Document:
+    plan = plan or gateway_v4()
+    ports = {side: {"device": address, "dut_mac": mac} for side, address, mac in zip(SIDES, addresses, NOBODY, strict=True)}
+    return session.request(
+        "open", host={"memory_mb": memory_mb, "hugepages": True}, ports=ports, workers=one_worker(queues), plan=plan.to_contract(),
+        frame_size=frame_size or plan.smallest_frame_size, seed=1, session=0,
+    )  # fmt: skip
+
+
+def refusal(machine: NicMachine, addresses: Sequence[str], **arguments: Any) -> EvenhandError:
+    """What an engine of its own says to opening these."""
+    with machine.engine() as session, pytest.raises((HostError, RequestError)) as error:
+        open_nics(session, addresses, **arguments)
+    return error.value
+
+
+def assert_passes(document: Document) -> None:
+    assert document["verdict"] == "PASS", document["reasons"]
+    for direction in document["directions"].values():
+        assert direction["received_frames"] == direction["offered_frames"] == direction["intended_frames"]
+        for count in ("duplicated", "reordered", "corrupted", "wrong_length", "foreign", "stale"):
+            assert direction[f"{count}_frames"] == 0, count
+
+
+def check(machine: NicMachine) -> dict[str, Document]:
+    """The findings of `evenhand check` inside, by name."""
+    answer = machine.evenhand("check --watch 0s --json")
+    assert answer["code"] == 0, answer
+    return {finding["name"]: finding for finding in json.loads(answer["stdout"])["findings"]}
+
+
+def without_sudo(command: str) -> str:
+    """There is none inside, and nobody else than root."""
+    return command.replace("sudo ", "")
+
+
+def test_without_hugepages_the_engine_says_how_many_to_reserve(machine: NicMachine) -> None:
+    error = refusal(machine, E1000E.addresses)
+    assert error.what == f"free hugepages hold 0 MB, and memory_mb is {MEMORY_MB}"
+    assert error.next_step.startswith(
+        "Reserve them, then start another engine: echo 128 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/"
+    )
+
+
+def test_a_nic_without_a_driver_is_refused_with_the_command_that_binds_it(machine: NicMachine) -> None:
+    machine.reserve_hugepages(HUGEPAGES)
+    error = refusal(machine, E1000E.addresses)
+    assert error.what == f"{E1000E.addresses[0]}: it is bound to no driver"
+    assert f"dpdk-devbind.py --bind=vfio-pci {E1000E.addresses[0]}" in error.next_step
+
+
+def test_a_nic_of_the_kernel_is_refused_with_the_command_that_binds_it(machine: NicMachine) -> None:
+    machine.run(f"modprobe {E1000E.kernel_driver}")
+    error = refusal(machine, E1000E.addresses)
+    assert error.what == f"{E1000E.addresses[0]}: it is bound to e1000e, a driver of the kernel"
+    assert f"dpdk-devbind.py --bind=vfio-pci {E1000E.addresses[0]}" in error.next_step
+
+
+def test_a_nic_that_is_not_there_is_refused(machine: NicMachine) -> None:
+    assert refusal(machine, ("0000:00:1e.7", E1000E.addresses[1])).what == "0000:00:1e.7: there is no such PCI device"
+
+
+def test_the_very_commands_of_check_bind_a_nic_and_take_it_back(machine: NicMachine) -> None:
+    """Of all NICs it says what is bound, and which driver of DPDK they need; one with an address is left alone."""
+    left, right = E1000E.addresses
+    machine.run(f"modprobe vfio-pci; modprobe {E1000E.kernel_driver}; sleep 1")
+    machine.run(f"ip address add 192.0.2.7/24 dev $(ls /sys/bus/pci/devices/{right}/net)")
+    found = check(machine)
+    nics = {nic["address"]: nic for nic in found["PCI ports"]["facts"]["nics"]}
+    assert set(nics) == {address for model in offered_models() for address in model.addresses}
+    assert {nics[model.addresses[0]]["kernel_driver"] for model in offered_models()} == {model.kernel_driver for model in offered_models()}
+    assert {nic["missing_package"] for nic in nics.values()} == {None}
+    assert nics[right]["bind_command"] is None
+    assert nics[right]["warning"] == "it carries 192.0.2.7: the host would lose that network"
+    machine.run(without_sudo(nics[left]["bind_command"]))
+    assert machine.driver_of(left) == "vfio-pci"
+    bound = {nic["address"]: nic for nic in check(machine)["PCI ports"]["facts"]["nics"]}[left]
+    assert bound["is_ready"]
+    machine.run(without_sudo(bound["give_back_command"]))
+    assert machine.driver_of(left) == E1000E.kernel_driver
+    assert machine.run(f"cat /sys/bus/pci/devices/{left}/net/*/address").strip() == E1000E.macs[0]
+
+
+@EACH_MODEL
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
+def test_a_trial_both_ways_passes_and_the_port_can_be_opened_again(machine: NicMachine, model: Model, plan: AddressPlan) -> None:
+    """R2544-06, R4814-01: link, MAC, driver and counters are the NIC's; frames to other MACs than its own are heard (promiscuous)."""
+    prepare(machine, model)
+    with machine.engine() as session:
+        for _ in range(2):
+            opened = open_nics(session, model.addresses, plan=plan)
+            for side, mac in zip(SIDES, model.macs, strict=True):
+                port = opened[side]
+                assert (port["driver"], port["mac"], port["link_up"]) == (model.dpdk_driver, mac, True)
+                assert port["line_rate_bps"] is None or port["line_rate_bps"] >= 1e9
+            before = session.request("counters")
+            document = valid_trial(session, rate_fps=RATE_FPS, duration_s=1)
+            assert_passes(document)
+            after = session.request("counters")
+            for side in SIDES:
+                # Learning frames, and trials before that were INVALID, count too.
+                for count in ("received_frames", "transmitted_frames"):
+                    assert after[side]["port"][count] - before[side]["port"][count] >= RATE_FPS, (side, count)
+                assert after[side]["port"]["missed_frames"] == after[side]["port"]["receive_errors"] == 0
+            session.request("close")
+
+
+@EACH_MODEL
+def test_jumbo_frames_pass_and_larger_ones_than_the_nic_takes_are_refused(machine: NicMachine, model: Model) -> None:
+    prepare(machine, model)
+    with machine.engine() as session:
+        open_nics(session, model.addresses, frame_size=model.jumbo, memory_mb=JUMBO_MEMORY_MB)
+        assert_passes(valid_trial(session, rate_fps=RATE_FPS / 10, duration_s=1))
+        session.request("close")
+    if model.too_large:
+        error = refusal(machine, model.addresses, frame_size=model.too_large, memory_mb=JUMBO_MEMORY_MB)
+        assert f"a frame of {model.too_large} octets; this port takes" in error.what
+
+
+@EACH_MODEL
+def test_all_receive_queues_that_a_nic_has_are_read_and_no_more_are_opened(machine: NicMachine, model: Model) -> None:
+    """Its hash spreads the flows (RSS); nothing is lost, doubled or out of order for it."""
+    prepare(machine, model)
+    if model.queues > 1:
+        with machine.engine() as session:
+            open_nics(session, model.addresses, queues=model.queues)
+            assert_passes(valid_trial(session, rate_fps=RATE_FPS, duration_s=1))
+            session.request("close")
+    error = refusal(machine, model.addresses, queues=model.most_queues + 1)
+    assert f"{model.most_queues + 1} receive and 1 transmit queues; the device has {model.most_queues} and" in error.what
+
+
+@EACH_MODEL
+def test_a_cable_that_is_pulled_makes_the_trial_invalid(machine: NicMachine, model: Model) -> None:
+    """R2544-39: never a loss of the DUT. Plugged in again, the next trial is fine."""
+    prepare(machine, model)
+    with machine.engine() as session:
+        open_nics(session, model.addresses)
+        pull = threading.Event()
+
+        def on_event(event: Document) -> None:
+            if event.get("phase") == "sending" and not pull.is_set():
+                pull.set()
+                machine.set_link(model, "left", up=False)
+
+        document = run_trial(session, rate_fps=RATE_FPS / 4, duration_s=3, on_event=on_event)
+        assert pull.is_set()
+        assert document["verdict"] == "INVALID"
+        assert "link" in {reason["code"] for reason in document["reasons"]}, document["reasons"]
+        machine.set_link(model, "left", up=True)
+        assert_passes(valid_trial(session, trial=2, rate_fps=RATE_FPS, duration_s=1))
+
+
+def test_the_whole_product_makes_a_trial_on_nics(machine: NicMachine) -> None:
+    """The testbed file that README shows, with the addresses of this machine."""
+    prepare(machine, E1000E)
+    ports = "\n".join(
+        f'[{side}]\ndevice = "{address}"\ndut_mac = "{mac}"' for side, address, mac in zip(SIDES, E1000E.addresses, NOBODY, strict=True)
+    )
+    tester = f'[tester]\ncpus = [1]\nmemory = "{MEMORY_MB}MB"\nhugepages = true'
+    machine.run(f"cat >/tmp/nic.toml <<'END'\nisolated_test_environment = true\n{ports}\n{tester}\nEND")
+    for _ in range(5):
+        answer = machine.evenhand("trial /tmp/nic.toml --rate 1kfps --duration 1s --waits short --json --no-run")
+        document = json.loads(answer["stdout"])
+        trial = document.get("trial", document)
+        if trial["verdict"] != "INVALID":
+            break
+    assert trial["verdict"] == "PASS", trial["reasons"]
+
+
+def test_without_an_iommu_engine_and_check_say_what_to_switch_on(machine_without_iommu: NicMachine) -> None:
+    machine = machine_without_iommu
+    machine.reserve_hugepages(HUGEPAGES)
+    machine.run(f"modprobe vfio-pci; modprobe {E1000E.kernel_driver}")
+    error = refusal(machine, E1000E.addresses)
+    assert error.what.endswith(
+        "it is bound to e1000e, a driver of the kernel, and there is no IOMMU, without which vfio-pci takes no device"
+    )
+    assert "Switch on the IOMMU" in error.next_step
+    vfio = check(machine)["IOMMU/vfio"]
+    assert vfio["missing_for"] == ["nics"]
+    assert "Switch on the IOMMU (VT-d, AMD-Vi)" in vfio["advice"]
+
+
+def prepare(machine: NicMachine, model: Model) -> None:
+    """For whoever runs one test alone."""
+    machine.reserve_hugepages(HUGEPAGES)
+    # The emulated IOMMU remaps no interrupts.
+    machine.run("modprobe vfio_iommu_type1; echo 1 >/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts; modprobe vfio-pci")
+    if {machine.driver_of(address) for address in model.addresses} != {"vfio-pci"}:
+        machine.bind(model.addresses)

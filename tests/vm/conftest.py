@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One machine for all tests of the rung; the last of them may kill it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from evenhand.dut.shell import Shell
+from evenhand.dut.ssh import open_ssh
+from evenhand.lab import VmLab, lab_down, vm_up
+from evenhand.plan import make_plan
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[VmLab]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, for taps in a namespace")
+    name = f"m{os.getpid() % 10_000_000}"
+    try:
+        yield vm_up(make_plan("gateway_v4"), name=name, tell=print)
+    finally:
+        lab_down(name, force=True)
+
+
+@pytest.fixture(scope="session")
+def shell(lab: VmLab) -> Iterator[Shell]:
+    with open_ssh(lab.ssh_host, config=lab.ssh_config) as shell:
+        yield shell

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A router that nobody here wrote: Debian's kernel in a virtual machine. It counts per queue, and its counts are what was predicted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from evenhand.dut.shell import Shell
+from evenhand.errors import HostError
+from evenhand.lab import VmLab, lab_status
+from evenhand.lab.machine import machine_processes
+from evenhand.lab.namespaces import namespace_path, run_inside
+from evenhand.lab.vm import QUEUES
+from evenhand.lab.vm_access import Access
+from evenhand.plan import AddressPlan, make_plan
+from evenhand.predict import DeviceModel, HashType, element_of, predict
+from evenhand.predict.ethtool import read_ethtool
+
+pytestmark = pytest.mark.vm
+FRAMES = 900
+"""Fewer than a queue of a tap holds, so that none is lost however slow the machine is."""
+COUNTED_WITHIN_S = 60
+"""An emulated machine on a busy host needs some seconds for them."""
+ANSWER_WITHIN_S = 120.0
+DUT_MAC, TESTER_MAC = bytes.fromhex("02000000d001"), bytes.fromhex("02000000a001")
+LETTERS: dict[HashType, str] = {"type1": "sd", "type2": "sdfn"}
+HASHES = pytest.mark.parametrize("hash_type", LETTERS)
+VERSIONS = pytest.mark.parametrize("version", [4, 6])
+
+
+def ask(shell: Shell, command: str) -> str:
+    answer = shell.run(command, timeout_s=ANSWER_WITHIN_S)
+    assert answer.exit_code == 0, f"{command}: {answer.stderr}"
+    return answer.stdout
+
+
+def counted(shell: Shell) -> list[int]:
+    """Frames that each queue of the left interface received so far, as the machine's kernel counts them."""
+    found = re.findall(r"rx_queue_(\d+)_packets: (\d+)", ask(shell, "ethtool -S left"))
+    return [int(count) for _, count in sorted((int(queue), count) for queue, count in found)]
+
+
+def model_of(shell: Shell, hash_type: HashType) -> DeviceModel:
+    """The machine's own key and table."""
+    read = read_ethtool(ask(shell, "ethtool -x left"), where="left")
+    assert read.key is not None
+    return DeviceModel(elements=QUEUES, hash_type=hash_type, key=read.key, table=tuple(int(word) for word in read.words))
+
+
+def set_hash(shell: Shell, letters: str) -> None:
+    for flow in ("udp4", "udp6"):
+        ask(shell, f"ethtool -N left rx-flow-hash {flow} {letters}")
+
+
+def send(lab: VmLab, shell: Shell, frames: list[bytes]) -> list[int]:
+    """What each queue counted of these frames; waits until the machine has counted as many as were sent."""
+    before = counted(shell)
+    interface = lab.tester_interface("left")
+    with run_inside(lab.tester_namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW)) as tester:
+        tester.bind((interface, 0))
+        for frame in frames:
+            tester.send(frame)
+    give_up = time.monotonic() + COUNTED_WITHIN_S
+    while True:
+        now = [after - first for after, first in zip(counted(shell), before, strict=True)]
+        if sum(now) >= len(frames) or time.monotonic() > give_up:
+            return now
+        time.sleep(0.2)
+
+
+def frame(document: dict[str, Any]) -> bytes:
+    """The octets of `plan frames`, between the MACs of the lab."""
+    return DUT_MAC + TESTER_MAC + bytes.fromhex(document["octets"])[12:]
+
+
+def drawn(plan: str, *options: str, count: int = FRAMES) -> list[dict[str, Any]]:
+    command = [Path(sys.executable).parent / "evenhand", "plan", "frames", plan, "--count", str(count), "--format", "jsonl", *options]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def every_pair(plan: AddressPlan) -> list[bytes]:
+    """Each pair of addresses once, from a frame of the plan whose addresses are replaced. No router looks at the UDP checksum."""
+    model = bytes.fromhex(drawn(plan.title, count=1)[0]["octets"])[12:]
+    start, octets = (14, 4) if plan.ip_version == 4 else (10, 16)
+    frames = []
+    for left in range(plan.left.hosts.count):
+        for right in range(plan.right.hosts.count):
+            pair = plan.left.hosts.address(left).packed + plan.right.hosts.address(right).packed
+            frames.append(DUT_MAC + TESTER_MAC + model[:start] + pair + model[start + 2 * octets :])
+    return frames
+
+
+@VERSIONS
+@HASHES
+def test_each_queue_counts_the_very_frames_that_were_predicted_for_it(
+    lab: VmLab, shell: Shell, version: Literal[4, 6], hash_type: HashType
+) -> None:
+    """RSS-01, RSS-02, RSS-03, RSS-04: by the machine's own key, table and fields, not one frame is in another queue than predicted."""
+    set_hash(shell, LETTERS[hash_type])
+    frames = drawn(f"gateway-v{version}")
+    model = model_of(shell, hash_type)
+    queues = Counter(element_of(model, f["source"], f["destination"], (f["source_port"], f["destination_port"])) for f in frames)
+    assert send(lab, shell, [frame(f) for f in frames]) == [queues[queue] for queue in range(QUEUES)]
+    assert len(queues) == QUEUES
+
+
+@VERSIONS
+def test_all_pairs_of_a_plan_share_the_queues_as_predict_says(lab: VmLab, shell: Shell, version: Literal[4, 6]) -> None:
+    """SEED-40, RSS-04: `predict` for few hosts, with all their unevenness, is what this kernel counts."""
+    set_hash(shell, "sd")
+    plan = make_plan(f"gateway_v{version}", 16)
+    prediction = predict(plan, model_of(shell, "type1"), ("forward",))
+    assert prediction.combinations == 256
+    assert tuple(send(lab, shell, every_pair(plan))) == prediction.counts["forward"]
+
+
+def test_another_key_and_table_are_taken_and_predicted_as_well(lab: VmLab, shell: Shell) -> None:
+    """RSS-04: three queues of unlike weight, by a table of its own, and the key of the verification suite."""
+    before = model_of(shell, "type1")
+    key = DeviceModel(elements=1, hash_type="type1").key
+    set_hash(shell, "sd")
+    ask(shell, f"ethtool -X left weight 3 2 1 0 && ethtool -X left hkey {key[: len(before.key)].hex(':')}")
+    try:
+        model = model_of(shell, "type1")
+        assert model.table != before.table
+        assert model.key == key[: len(before.key)]
+        plan = make_plan("gateway_v4", 16)
+        counts = send(lab, shell, every_pair(plan))
+        assert tuple(counts) == predict(plan, replace(model), ("forward",)).counts["forward"]
+        assert counts[3] == 0
+    finally:
+        ask(shell, f"ethtool -X left equal {QUEUES} && ethtool -X left hkey {before.key.hex(':')}")
+    assert model_of(shell, "type1") == before
+
+
+def test_the_hash_is_taken_read_back_and_undone_and_other_fields_are_refused(shell: Shell) -> None:
+    """RSS-02: virtio_net takes addresses, and addresses with ports, and nothing else; what it refuses it does not change."""
+
+    def read() -> str:
+        return ask(shell, "ethtool -n left rx-flow-hash udp4")
+
+    set_hash(shell, "sdfn")
+    before = read()
+    assert "L4 bytes 2 & 3" in before
+    set_hash(shell, "sd")
+    assert "IP DA" in (addresses := read())
+    assert "L4" not in addresses
+    for letters in ("s", "sdf", "fn", "v"):
+        # Not by the exit code: ethtool 6.1 ends with 0 all the same.
+        said = shell.run(f"ethtool -N left rx-flow-hash udp4 {letters}", timeout_s=ANSWER_WITHIN_S).stderr
+        assert "Cannot change RX network flow hashing options" in said
+    assert read() == addresses
+    set_hash(shell, "sdfn")
+    assert read() == before
+
+
+def test_the_hash_that_is_read_back_is_not_in_use_without_rxhash(lab: VmLab, shell: Shell) -> None:
+    """RSS-02: why the lab switches `rxhash` on. Without it virtio_net keeps what it is told for later, and says that it is so."""
+    set_hash(shell, "sdfn")
+    ask(shell, "ethtool -K left rxhash off")
+    try:
+        set_hash(shell, "sd")
+        assert "L4" not in ask(shell, "ethtool -n left rx-flow-hash udp4")
+        plan = make_plan("gateway_v4", 16)
+        assert tuple(send(lab, shell, every_pair(plan))) != predict(plan, model_of(shell, "type1"), ("forward",)).counts["forward"]
+    finally:
+        ask(shell, "ethtool -K left rxhash on")
+
+
+def test_a_trial_goes_through_the_machine(lab: VmLab, tmp_path: Path) -> None:
+    """SEED-19, SEED-20: the machine resolves the tester's gateways by itself, and forwards both ways."""
+    document = trial(lab, tmp_path, "--rate", "50fps", "--duration", "4s")
+    for direction in document["trial"]["directions"].values():
+        assert direction["received_frames"] > 0
+        assert direction["corrupted_frames"] == direction["foreign_frames"] == 0
+
+
+def test_a_machine_that_dies_in_a_trial_is_no_loss_of_any_load(lab: VmLab, tmp_path: Path) -> None:
+    """The trial ends with what happened, and no search takes the frames that nobody forwarded for a load that was too high. The lab stays
+    until it is taken down, with its ports."""
+    command = command_of(lab, tmp_path, "--rate", "50fps", "--duration", "20s")
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    before = packets(lab)
+    while packets(lab) < before + 100:
+        assert running.poll() is None
+        time.sleep(0.1)
+    for process in machine_processes(lab.name):
+        os.kill(process, signal.SIGKILL)
+    _, said = running.communicate()
+    assert running.returncode == 3
+    assert "the machine of this lab has ended" in said
+    assert lab_status(lab.name) == lab
+    assert namespace_path(lab.tester_namespace).exists()
+
+
+def test_a_machine_that_has_ended_is_told_before_anything_is_sent(lab: VmLab, tmp_path: Path) -> None:
+    """After the test above, which ends it. The lab's keys are still nobody's but root's."""
+    with pytest.raises(HostError, match="machine of this lab has ended") as refusal:
+        lab.check_running()
+    assert "lab up vm" in refusal.value.next_step
+    before = packets(lab)
+    ended = subprocess.run(command_of(lab, tmp_path, "--rate", "50fps", "--duration", "1s"), capture_output=True, text=True, check=False)
+    assert ended.returncode == 3
+    assert "has ended" in ended.stderr
+    assert packets(lab) == before
+    assert Access(lab.name).folder.stat().st_mode & 0o777 == 0o700
+
+
+def packets(lab: VmLab) -> int:
+    """That the tester sent on the left tap, whether the machine took them or not."""
+    statistics = f"/sys/class/net/{lab.tester_interface('left')}/statistics"
+    counts = run_inside(lab.tester_namespace, lambda: [int(Path(statistics, name).read_text()) for name in ("tx_packets", "tx_dropped")])
+    return sum(counts)
+
+
+def command_of(lab: VmLab, folder: Path, *options: str) -> list[str]:
+    program = str(Path(sys.executable).parent / "evenhand")
+    return [program, "trial", f"lab:{lab.name}", "--waits", "short", "--json", "--run", str(folder / "run.evenhand"), *options]
+
+
+def trial(lab: VmLab, folder: Path, *options: str) -> dict[str, Any]:
+    command = command_of(lab, folder, *options)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, f"{shlex.join(command)}: {ended.stderr}"
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document

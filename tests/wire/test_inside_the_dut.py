@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The witness inside a real router: the kernel's, in a namespace. What it counts is held against what the tester's ports counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT
+
+from evenhand.dut.facts import CHANGED_BY_SET_UP
+from evenhand.lab import LinuxLab, linux_lab
+from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.procedure import OpenTestbed, Setup
+from evenhand.procedure.events import Note
+from evenhand.series import read_record
+from evenhand.series.store import RunStore
+from evenhand.trial import Limits, TrialResult, Waits
+from tests.dut.namespace_shell import NamespaceShell, reachable_lab
+
+pytestmark = [
+    pytest.mark.wire,
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+    pytest.mark.skipif(shutil.which("ethtool") is None, reason="ethtool is not installed: tools/install-dependencies test"),
+]
+Rig = tuple[AddressPlan, LinuxLab, Setup, NamespaceShell]
+SCHEMA = Path(__file__).resolve().parents[2] / "contract" / "witness.schema.json"
+LOAD_FPS, DURATION_S = 5_000, 0.5
+MOST_NEIGHBOR_FRAMES = 6
+
+
+@pytest.fixture(params=[gateway_v4(), gateway_v6()], ids=["v4", "v6"])
+def rig(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Rig]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with linux_lab(request.param, name="inside") as lab:
+        yield request.param, lab, *reachable_lab(lab, monkeypatch)
+
+
+def trial(setup: Setup, plan: AddressPlan, **options: Any) -> TrialResult:
+    """One that this host did not spoil."""
+    for _ in range(MOST_ATTEMPTS):
+        bed = OpenTestbed(setup=setup, **options)
+        limits = replace(Limits(), **PATIENT)
+        result = bed.trial(plan=plan, rate_fps=LOAD_FPS, duration_s=DURATION_S, waits=Waits(**FAST_WAITS), limits=limits).trial
+        if result.is_valid:
+            return result
+    raise AssertionError(result.reasons)
+
+
+def test_packets_that_the_dut_counts_are_those_that_the_tester_sent(rig: Rig) -> None:
+    """SEED-07: interface, queue and IP layer each know every frame of the trial, and nothing is unexplained."""
+    plan, lab, setup, _ = rig
+    result = trial(setup, plan)
+    assert result.is_pass, result.reasons
+    seen = result.raw["dut"]
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(seen)
+    for side in ("left", "right"):
+        interface = seen["interfaces"][side]
+        assert interface["name"] == lab.dut_interface(side)
+        direction, back = ("forward", "reverse") if side == "left" else ("reverse", "forward")
+        # Beside the test frames there are the learning frame and its answer, and now and then a question of the DUT's own.
+        assert interface["received_packets"] - result.directions[direction].offered_frames in range(1, MOST_NEIGHBOR_FRAMES)
+        assert interface["sent_packets"] - result.directions[back].received_frames in range(1, MOST_NEIGHBOR_FRAMES)
+        assert sum(queue["received_packets"] for queue in interface["queues"]) == interface["received_packets"]
+        assert interface["receive_drops"] == 0
+        assert interface["neighbors"][f"ipv{plan.versions[0]}"][1] >= 1
+    offered = sum(direction.offered_frames for direction in result.directions.values())
+    assert offered == 2 * LOAD_FPS * DURATION_S
+    assert seen["ip"][f"ipv{plan.versions[0]}"]["forwarded_packets"] == offered
+    assert (seen["lost_frames"], seen["dropped_packets"], seen["unexplained_frames"]) == (0, 0, 0)
+    assert {cpu["cpu"] for cpu in seen["cpus"]} == set(range(os.cpu_count() or 1))
+    assert next(cpu for cpu in seen["cpus"] if cpu["cpu"] == lab.dut_cpu)["busy_s"] > 0
+    assert seen["interval_s"] >= DURATION_S
+
+
+def test_the_dut_is_asked_twice_for_each_trial_and_once_for_its_facts(rig: Rig) -> None:
+    """One round trip for each reading; the first one only tells whether it can be read."""
+    plan, _, setup, shell = rig
+    bed = OpenTestbed(setup=setup)
+    with bed.tester(plan=plan, waits=Waits(**FAST_WAITS)) as tester:
+        assert len(shell.commands) == 2  # facts, and a first look
+        measurer = tester.measurer(lambda event: None)
+        measurer.measure(0.1, 1000)
+        measurer.measure(0.1, 1000)
+        assert len(shell.commands) == 6
+
+
+def test_what_the_dut_drops_explains_what_the_tester_lost(rig: Rig) -> None:
+    """SEED-07: the verdict is FAIL by the tester's count alone; the DUT's own counters say where the frames went."""
+    plan, lab, setup, _ = rig
+    lab.set_forwarding(False)
+    result = trial(setup, plan)
+    seen = result.raw["dut"]
+    assert str(result.verdict) == "FAIL"
+    assert seen["lost_frames"] == result.lost_frames == 2 * LOAD_FPS * DURATION_S
+    assert seen["ip"][f"ipv{plan.versions[0]}"]["forwarded_packets"] == 0
+    if plan.versions == (4,):  # IPv6 of this kernel drops them without a counter, and that is told as well
+        assert seen["dropped_packets"] == result.lost_frames
+    assert seen["unexplained_frames"] == result.lost_frames - seen["dropped_packets"]
+
+
+def test_a_dut_that_is_lost_leaves_trials_as_they_are(rig: Rig) -> None:
+    """SEED-07: a trial without its witness is a trial; the reason is kept with it and told once."""
+    plan, _, setup, shell = rig
+    told: list[Any] = []
+    bed = OpenTestbed(setup=setup, on_event=told.append)
+    with bed.tester(plan=plan, waits=Waits(**FAST_WAITS)) as tester:
+        measurer = tester.measurer(lambda event: None)
+        shell.is_lost = True
+        for _ in range(2):
+            assert measurer.measure(0.1, 1000).raw["dut"] == {"error": "the connection to the DUT was lost"}
+    notes = [event.text for event in told if isinstance(event, Note)]
+    assert [text for text in notes if "trials go on" in text] == [
+        "The DUT cannot be looked into any longer, and trials go on without: the connection to the DUT was lost"
+    ]
+
+
+def test_facts_are_stored_with_every_run_and_a_change_is_told(rig: Rig, tmp_path: Path) -> None:
+    """R2544-02, SEED-84: the facts stand with the search; what is another than at the last run is said before the first trial."""
+    plan, lab, setup, _ = rig
+    told: list[Any] = []
+    path = tmp_path / "run.evenhand"
+    with RunStore(path, command=["test"]) as store:
+        trial(setup, plan, recorder=store, on_event=told.append)
+    facts = read_record(path).other_searches[-1].setup["inside_dut"]["facts"]
+    assert facts["kernel"] == os.uname().release
+    assert facts["interfaces"]["left"]["driver"] == "veth"
+    assert facts["interfaces"]["left"]["threaded_napi"] is True
+    assert facts["sysctls"][f"net.ipv{plan.versions[0]}." + ("ip_forward" if plan.versions == (4,) else "conf.all.forwarding")] == "1"
+    assert "hostname" not in facts
+    assert not any("was" in event.text for event in told if isinstance(event, Note))
+    assert os.system(f"ip netns exec {lab.dut_namespace} ethtool -K {lab.dut_interface('left')} gro off tx off >/dev/null") == 0
+    trial(setup, plan, on_event=told.append)
+    assert any("left.offloads.tx-checksumming: off, and was on" in event.text for event in told if isinstance(event, Note))
+    assert set(CHANGED_BY_SET_UP) & set(facts["interfaces"]["left"])
