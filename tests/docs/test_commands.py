@@ -59,6 +59,9 @@ NOT_RUN = {
     "evenhand lab down linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab up vm": "needs root and minutes: tests/vm has such a lab",
     "evenhand trial lab:vm": "needs root and that lab: tests/vm does it",
+    "evenhand dut apply lab:vm": "the same",
+    "evenhand dut undo lab:vm": "the same",
+    "evenhand predict gateway-v4 --hosts 16 --dut lab:vm": "the same",
     "evenhand lab down vm": "needs root and that lab: tests/lab/test_vm_parts.py does it",
 }
 """Beginnings of commands, and why they are not run one by one. Their options are checked by the command line itself."""

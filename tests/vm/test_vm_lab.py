@@ -182,6 +182,39 @@ def test_the_hash_that_is_read_back_is_not_in_use_without_rxhash(lab: VmLab, she
         ask(shell, "ethtool -K left rxhash on")
 
 
+def test_the_verbs_set_the_hash_up_predict_by_it_and_put_it_back(lab: VmLab, shell: Shell) -> None:
+    """RSS-02, SEED-40: `dut apply` switches on what its hash needs, `predict --dut` has it, and `dut undo` leaves all as it was."""
+
+    def state() -> list[str]:
+        reads = [f"ethtool -n {side} rx-flow-hash {flow}" for side in ("left", "right") for flow in ("udp4", "udp6")]
+        hashing = [f"ethtool -k {side} | grep receive-hashing" for side in ("left", "right")]
+        return [ask(shell, command) for command in [*reads, *hashing, "ip -j address", "ip -j route", "sysctl net.ipv4.conf net.ipv6.conf"]]
+
+    def evenhand(*words: str) -> dict[str, Any]:
+        command = [str(Path(sys.executable).parent / "evenhand"), *words, "--json"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, f"{shlex.join(command)}: {ended.stderr}"
+        document: dict[str, Any] = json.loads(ended.stdout)
+        return document
+
+    testbed = f"lab:{lab.name}"
+    set_hash(shell, LETTERS["type2"])
+    ask(shell, "ethtool -K left rxhash off")
+    before = state()
+    try:
+        assert evenhand("dut", "check", testbed)["interfaces"][0]["hash"] == {"udp4": LETTERS["type2"], "udp6": LETTERS["type2"]}
+        applied = evenhand("dut", "apply", testbed, "--hash", "type1")
+        assert {change["name"] for change in applied["held"]["changes"]} >= {"receive hashing of left", "hash of left for udp4"}
+        plan = make_plan(lab.plan, 16)
+        predicted = evenhand("predict", plan.title, "--hosts", "16", "--dut", testbed, "--direction", "forward")
+        assert predicted["device"]["hash_type"] == "type1"
+        assert tuple(send(lab, shell, every_pair(plan))) == predict(plan, model_of(shell, "type1"), ("forward",)).counts["forward"]
+        assert evenhand("dut", "undo", testbed)["undone"] is not None
+        assert state() == before
+    finally:
+        ask(shell, "ethtool -K left rxhash on")
+
+
 def test_a_trial_goes_through_the_machine(lab: VmLab, tmp_path: Path) -> None:
     """SEED-19, SEED-20: the machine resolves the tester's gateways by itself, and forwards both ways."""
     document = trial(lab, tmp_path, "--rate", "50fps", "--duration", "4s")

@@ -12,7 +12,7 @@ from evenhand.dut.ssh import open_shell
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, Direction
 from evenhand.predict import DeviceModel
-from evenhand.testbed import read_testbed
+from evenhand.procedure import read_dut
 from evenhand.units import parse_rate
 
 WHERE = "--dut"
@@ -38,7 +38,7 @@ def device_of_dut(
             f"{' and '.join(both)} beside a DUT that is asked for it", where=f"{WHERE}, {', '.join(both)}",
             next_step=f"Leave out {' and '.join(both)}, or --dut.",
         )  # fmt: skip
-    dut = read_testbed(file).dut
+    dut, config = read_dut(str(file))
     if dut.os not in (None, "linux"):
         raise RequestError(
             f"of {dut.os} no table and no key are read",
@@ -47,7 +47,7 @@ def device_of_dut(
         )
     if len(plan.versions) > 1:
         raise RequestError(f"{plan.title} has two IP versions", where="PLAN", next_step="Predict one of them at a time.")
-    with open_shell(dut) as shell:
+    with open_shell(dut, config=config) as shell:
         facts = read_facts(shell, left=str(dut.left), right=str(dut.right), where=f"{file}: dut.ssh, {dut.ssh}")
     (version,) = plan.versions
     rate_fps = None if options.rate is None else parse_rate(options.rate, where="--rate")

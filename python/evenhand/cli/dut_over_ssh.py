@@ -18,8 +18,7 @@ from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_h
 from evenhand.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
 from evenhand.dut.ssh import open_shell
 from evenhand.errors import RequestError
-from evenhand.procedure import DEFAULT_PLAN, default_plan_of
-from evenhand.testbed import read_testbed
+from evenhand.procedure import DEFAULT_PLAN, default_plan_of, read_dut
 from evenhand.units import format_count
 
 CHECK_EXAMPLE = "Example: evenhand dut check lab.toml"
@@ -27,7 +26,7 @@ APPLY_EXAMPLE = "Example: evenhand dut apply lab.toml --plan gateway-v4 --hash t
 STATUS_EXAMPLE = "Example: evenhand dut status lab.toml"
 UNDO_EXAMPLE = "Example: evenhand dut undo lab.toml"
 
-FileArgument = Annotated[Path, typer.Argument(metavar="TESTBED", help="A testbed file (TOML) with ssh, os, left and right in [dut].")]
+FileArgument = Annotated[Path, typer.Argument(metavar="TESTBED", help="A testbed file with ssh, os, left and right in [dut]; or lab:vm.")]
 
 
 def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
@@ -139,8 +138,8 @@ def read_hash_type(text: str | None) -> HashType | None:
 
 @contextmanager
 def _on(testbed: Path) -> Iterator[DutOnShell]:
-    dut = read_testbed(testbed).dut
-    with open_shell(dut) as shell:
+    dut, config = read_dut(str(testbed))
+    with open_shell(dut, config=config) as shell:
         yield DutOnShell(dut=dut, shell=shell)
 
 

@@ -59,7 +59,7 @@ def predict(
         typer.Option(
             "--dut",
             metavar="TESTBED",
-            help="Ask the DUT of this testbed file, over SSH, for its own table, key and hash; of --rate alone it knows nothing.",
+            help="Ask the DUT of this testbed file, or of lab:vm, over SSH for its table, key and hash; it does not know --rate.",
         ),
     ] = None,
     direction: DirectionOption = DirectionName.BOTH,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
-Kind = Literal["learned", "sysctl", "link", "address", "route", "neighbor", "hash", "channels"]
+Kind = Literal["learned", "sysctl", "link", "address", "route", "neighbor", "hash", "receive_hashing", "channels"]
 KINDS = get_args(Kind)
 
 
@@ -33,6 +33,8 @@ class Item:
                 return f"route to {first}"
             case "hash":
                 return f"hash of {first} for {rest[0]}"
+            case "receive_hashing":
+                return f"receive hashing of {first}"
             case "channels":
                 return f"channels of {first}"
             case "learned":

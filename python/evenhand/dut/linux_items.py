@@ -47,6 +47,8 @@ class LinuxReader:
                 return found if found is not None and found.endswith(" permanent") else None
             case "hash":
                 return state.hashes.get((first, rest[0]))
+            case "receive_hashing":
+                return state.receive_hashing.get(first)
             case "channels":
                 return state.channels.get(first)
             case "learned":
@@ -207,6 +209,8 @@ def _limits(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
 def _hash(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
     assert setup.hash_type is not None
     for link in setup.links:
+        if (now := state.receive_hashing.get(link.interface)) is not None:
+            yield Item("receive_hashing", (link.interface,), now, "on")
         for flow in FLOWS:
             key = (link.interface, flow)
             if key in state.hash_refusals:
@@ -277,6 +281,8 @@ def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
             return ip("neighbor replace", rest[0], "lladdr", target.split()[0], "dev", first, "nud permanent") if target else []
         case "hash":
             return [Move(item, f"ethtool -N {quote(first, 'rx-flow-hash', rest[0], target or '')}")]
+        case "receive_hashing":
+            return [Move(item, f"ethtool -K {quote(first)} rxhash {target}")] if target else []
         case "channels":
             return [Move(item, f"ethtool -L {quote(first)} {target}")]
         case "learned":

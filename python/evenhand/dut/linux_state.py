@@ -78,6 +78,8 @@ class LinuxState:
     """By interface and flow: letters of `ethtool -N`."""
     hash_refusals: Mapping[tuple[str, str], str]
     """The same: what ethtool or the driver said instead."""
+    receive_hashing: Mapping[str, str]
+    """By interface: `on` or `off`, where the driver lets it be switched. Some use no hash fields while it is off (virtio_net)."""
     channels: Mapping[str, str]
     """By interface: `combined 4` or `rx 2 tx 2`; nothing where it cannot be told."""
     peer: str | None
@@ -131,6 +133,7 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
     for name in names:
         commands[f"neighbors {name}"] = f"ip -j neighbor show dev {quote(name)}"
         commands[f"channels {name}"] = f"ethtool -l {quote(name)}"
+        commands[f"features {name}"] = f"ethtool -k {quote(name)}"
         commands |= {f"hash {name} {flow}": f"ethtool -n {quote(name)} rx-flow-hash {flow}" for flow in FLOWS}
     answers = read_all(shell, commands)
     if answers["tools"].exit_code:
@@ -152,6 +155,7 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
         sysctls=dict(line.split(":", 1) for line in answers["sysctls"].stdout.splitlines() if ":" in line),
         hashes={key: fields for key, (fields, _) in hashes.items() if fields is not None},
         hash_refusals={key: refusal for key, (_, refusal) in hashes.items() if refusal is not None},
+        receive_hashing={name: text for name in names if (text := _receive_hashing(answers[f"features {name}"])) is not None},
         channels={name: text for name in names if (text := _channels(answers[f"channels {name}"])) is not None},
         peer=_plain(peer) if peer else None,
         carrying=tuple(dict.fromkeys([*at, *(str(row["dev"]) for row in back if "dev" in row)])),
@@ -252,6 +256,11 @@ def _hash_fields(answer: Answer) -> tuple[str | None, str | None]:
         return None, said[:300] or f"ethtool ended with {answer.exit_code}"
     letters = "".join(letter for begin, letter in _HASH_LINES.items() if re.search(rf"^{begin}", answer.stdout, re.MULTILINE))
     return letters, None
+
+
+def _receive_hashing(answer: Answer) -> str | None:
+    found = re.search(r"^\s*receive-hashing: (on|off)$", answer.stdout, re.MULTILINE)  # "off [fixed]" cannot be switched
+    return None if found is None or answer.exit_code else found[1]
 
 
 def _channels(answer: Answer) -> str | None:

@@ -33,6 +33,7 @@ from evenhand.procedure.setup import (
     make_lab_setup,
     make_looped_setup,
     make_reference_setup,
+    read_dut,
     read_setup,
 )
 from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
@@ -128,6 +129,7 @@ __all__ = [
     "measure_throughput",
     "measure_trial",
     "open_tester",
+    "read_dut",
     "read_setup",
     "repeat",
     "retries_of",

@@ -11,7 +11,7 @@ from evenhand.errors import RequestError
 from evenhand.lab import Lab, LinuxLab, VmLab, lab_status
 from evenhand.plan import AddressPlan, plan_title
 from evenhand.reference import ReferenceRouter
-from evenhand.testbed import Testbed, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
+from evenhand.testbed import Testbed, TestbedDut, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
 from evenhand.trial import find_engine
 
 LAB_PREFIX = "lab:"
@@ -131,6 +131,14 @@ def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:
     for side, port in setup.testbed.ports.items():
         check_device(port.device, network, where=f"{text}: {side}.device")
     return setup
+
+
+def read_dut(text: str) -> tuple[TestbedDut, Path | None]:
+    """The DUT of a testbed file or of a lab that is up, and its `Setup.ssh_config`. No port is looked at. Errors as `read_setup`."""
+    if text.startswith(LAB_PREFIX):
+        setup = read_setup(text)
+        return setup.testbed.dut, setup.ssh_config
+    return read_testbed(Path(text)).dut, None
 
 
 def make_lab_setup(lab: Lab, plan: AddressPlan | None = None) -> Setup:
