@@ -129,7 +129,7 @@ def test_a_lab_is_entered_by_root_only() -> None:
         ("plan show gateway-v4 --network-mode fixed", "--network-mode", "Leave it out"),
         ("throughput {testbed} --maximum-rate 1Mfps --precision 0", "--precision", "Use 0.5%."),
         ("throughput {testbed} --maximum-rate 1Mfps --duration 9s --final-duration 1s", "--final-duration", "at least as long"),
-        ("lab up vpp", "NAME", "Use linux."),
+        ("lab up vpp", "NAME", "Use linux or vm."),
     ],
 )
 def test_advice_names_what_there_is(evenhand: Run, line: str, where: str, next_step: str, engine_playing: Play, testbed: Path) -> None:

@@ -79,10 +79,10 @@ def test_how_to_shows_the_example_as_it_is() -> None:
 
 
 def test_testbed_page_lists_every_key() -> None:
-    rows = [(row[0], row) for row in table_rows("docs/reference/testbed-file.md", "key")]
+    of_tables = {"left", "right", "tester", "dut", "facts", "limits"}  # the first two are keys of [dut] as well
+    rows = [(row[0], row) for row in table_rows("docs/reference/testbed-file.md", "key") if row[0] not in of_tables]
     tables = (testbed.Testbed, testbed.TestbedPort, testbed.Tester, testbed.TestbedDut, testbed.DutFacts, testbed.TestbedLimits)
     fields = [(name, field) for table in tables for name, field in table.model_fields.items()]
-    of_tables = {"left", "right", "tester", "dut", "facts", "limits"}
     assert sorted(name for name, _ in rows) == sorted(name for name, _ in fields if name not in of_tables)
     for name, row in rows:
         assert (row[2] == "required") in {field.is_required() for other, field in fields if other == name}

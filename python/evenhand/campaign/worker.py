@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import evenhand
+from evenhand.analysis.words import show_value
 from evenhand.campaign.collecting import CollectingKeeper
 from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
 from evenhand.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
@@ -27,7 +28,6 @@ from evenhand.campaign.options import plan_of
 from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.own_folder import own_folder
 from evenhand.procedure import ProcedureEvent, read_setup
-from evenhand.report.campaign_status import format_figure
 from evenhand.series.campaign import FIGURES, Point
 from evenhand.series.folders import without_folders
 from evenhand.series.remote_point import RemotePoint
@@ -269,7 +269,7 @@ def describe_repetition(event: RepetitionEnded) -> str:
     found = f"no number: {event.reason}"
     if event.value is not None:
         figure = FIGURES[point.procedure]
-        found = f"{figure.name} {format_figure(point.procedure, event.value)}" + (" per direction" if figure.unit == "fps" else "")
+        found = f"{figure.name} {show_value(event.value, figure)}" + (" per direction" if figure.unit == "fps" else "")
     return f"{point.key}, repetition {event.job.repetition} of {point.repetitions}: {found}"
 
 

@@ -28,7 +28,7 @@ class LabKind(StrEnum):
 
 KindArgument = Annotated[
     LabKind,
-    typer.Argument(metavar="linux|vm", help="The lab: the router of this machine's kernel in a namespace, or one in a virtual machine."),
+    typer.Argument(metavar="NAME", help="The lab: linux, this machine's kernel in a namespace; or vm, a virtual machine."),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Also if a tester uses the lab that is there; that spoils its trial.")]
 
