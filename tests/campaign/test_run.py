@@ -143,6 +143,7 @@ def test_a_second_run_on_one_file_is_refused_and_status_tells_of_the_first(evenh
         first.wait()
     assert first.returncode == 130
     assert b"Go on with: evenhand run small.toml --resume --run run.evenhand" in told or b"No trial is stored" in told
+    assert (tmp_path / "run.html").exists() == (tmp_path / "run.evenhand").exists(), "no page without what it is the page of"
 
 
 def test_hooks_know_their_point_and_their_output_is_kept(evenhand: Evenhand, tmp_path: Path) -> None:

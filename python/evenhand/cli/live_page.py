@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,9 +24,11 @@ class LivePage:
     run: Path
     target: Path | None
     """None: there is no page."""
-    say: Callable[[str], object]
+    say: Callable[[str], object] = field(default=lambda text: None)
     _not_before_s: float = field(default=0.0, init=False)
     """By the monotonic clock."""
+    _is_new: bool = field(default=False, init=False)
+    """There was none before this campaign."""
     _has_failed: bool = field(default=False, init=False)
 
     def after_point(self, point: Point) -> None:
@@ -45,7 +48,14 @@ class LivePage:
     def write(self) -> None:
         """Before the first point, and at the end. EvenhandError if it cannot be written; the campaign is stored all the same."""
         if self.target is not None:
+            self._is_new = self._is_new or not self.target.exists()
             self._write(self.target)
+
+    def take_back(self) -> None:
+        """The campaign came to nothing, and left no file that this could be the page of."""
+        if self.target is not None and self._is_new:
+            with suppress(OSError):
+                self.target.unlink(missing_ok=True)
 
     def _write(self, target: Path) -> None:
         from evenhand.report.page import write_page  # its libraries take longer than most verbs

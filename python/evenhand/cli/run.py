@@ -133,11 +133,12 @@ def _measure(
         path = stored
         _check_unchanged(path, source, spec)
         store = CampaignStore.resume(path, command=command_line(), host_name=host_name)
-    with _ending(store, source):
+    page = LivePage(run=path, target=None if no_html else html or path.with_suffix(".html"))
+    with _ending(store, source, page):
         if again:
             store.reopen_points()
         with CampaignDisplay(err(), read_status(path)) as display:
-            page = LivePage(run=path, target=None if no_html else html or path.with_suffix(".html"), say=display.say)
+            page.say = display.say
             page.write()  # whether it can be written is told before anything is measured
             CampaignRunner(
                 plan=plan, store=store, executor=executor, testbed=testbed, on_event=display.on_campaign_event, on_point=page.after_point
@@ -188,7 +189,7 @@ def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
 
 
 @contextmanager
-def _ending(store: CampaignStore, source: Path) -> Iterator[None]:
+def _ending(store: CampaignStore, source: Path, page: LivePage) -> Iterator[None]:
     """However it ends, somebody is told where the trials are and how to go on. What a full disk did not take is shown."""
     try:
         with store:
@@ -203,5 +204,6 @@ def _ending(store: CampaignStore, source: Path) -> Iterator[None]:
             stored = "1 trial is" if trials == 1 else f"{format_count(trials)} trials are"
             console.print(f"{stored} stored in {store.path}. Go on with: evenhand run {source} --resume --run {store.path}", markup=False)
         else:
+            page.take_back()
             console.print("No trial is stored.", markup=False)
         raise
