@@ -40,8 +40,8 @@ def reach(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Shell], 
 
     def reached(shell: Shell) -> Path:
         @contextmanager
-        def open_shell(dut: testbeds.TestbedDut) -> Iterator[Shell]:
-            assert dut.ssh == "root@r1"
+        def open_shell(dut: testbeds.TestbedDut, *, config: Path | None) -> Iterator[Shell]:
+            assert (dut.ssh, config) == ("root@r1", None)
             yield shell
 
         monkeypatch.setattr("evenhand.cli.device_of_dut.open_shell", open_shell)
