@@ -130,7 +130,7 @@ std::optional<Refusal> explain_hugepages(unsigned memory_mb, const fs::path& roo
     }
     const std::uint64_t free_mb = free_kb / kilobytes_per_megabyte;
     if (free_mb >= memory_mb) return std::nullopt;
-    if (smallest_kb == 0) return Refusal{"this kernel has no hugepages", "Boot a kernel that has them (CONFIG_HUGETLBFS), or set hugepages to false."};
+    if (smallest_kb == 0) return Refusal{"this kernel has no hugepages", "Boot a kernel that has them (CONFIG_HUGETLBFS), or set hugepages to false; then start another engine."};
     const std::uint64_t total = (memory_mb * kilobytes_per_megabyte + smallest_kb - 1) / smallest_kb;
     return Refusal{fmt::format("free hugepages hold {} MB, and memory_mb is {}", free_mb, memory_mb),
                    fmt::format("Reserve them, then start another engine: echo {} | sudo tee {}/hugepages-{}kB/nr_hugepages", total, folder.string(), smallest_kb)};

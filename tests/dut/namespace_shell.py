@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -42,7 +43,8 @@ def reachable_lab(lab: LinuxLab, monkeypatch: pytest.MonkeyPatch) -> tuple[Setup
     shell = NamespaceShell(lab.dut_namespace)
 
     @contextmanager
-    def open_shell(dut: testbeds.TestbedDut) -> Iterator[NamespaceShell]:
+    def open_shell(dut: testbeds.TestbedDut, *, config: Path | None) -> Iterator[NamespaceShell]:
+        assert config is None
         yield shell
 
     monkeypatch.setattr("evenhand.procedure.inside.open_shell", open_shell)
