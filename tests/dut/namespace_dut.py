@@ -122,6 +122,8 @@ def namespace_dut(folder: Path) -> Iterator[NamespaceDut]:
             _ip("-n", name, "link", "set", "lo", "up")
         for name in ("mgmt", "left", "right"):
             _ip("-n", dut.tester, "link", "add", name, "type", "veth", "peer", "name", name, "netns", dut.name)
+            # A tester without IPv6 of its own is no neighbour that comes by itself.
+            _ip("-n", dut.tester, "link", "set", name, "addrgenmode", "none")
             _ip("-n", dut.tester, "link", "set", name, "up")
         for where, own in ((dut.tester, "192.0.2.1/24"), (dut.name, "192.0.2.2/24")):
             # Without IPv6 on it no neighbour comes and goes there by itself.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
 from wire_session import QUIET_FPS, cpus, engine, open_ports, run_trial
 
-from evenhand.errors import HostError
+from evenhand.errors import EngineError, HostError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.programs import ROUTER, find_program
@@ -310,3 +311,17 @@ def test_a_bad_configuration_is_a_fault_with_its_place(tmp_path: Path) -> None:
     jsonschema.validate(json.loads(done.stdout), json.loads((CONTRACT / "router-reply.schema.json").read_text()))
     assert fault["where"].startswith("ports.left.ad")
     assert "evenhand-router:" in done.stderr
+
+
+def test_a_router_that_has_gone_is_what_is_told() -> None:
+    """The tester would say that its port cannot be started."""
+
+    def use_one_that_is_killed() -> None:
+        with reference_router(make_plan("gateway-v4", 4), ReferenceDut()) as router:
+            os.kill(router.thread, signal.SIGKILL)
+            while not router.has_ended:
+                time.sleep(0.01)
+            raise HostError("the device cannot be started")
+
+    with pytest.raises(EngineError, match="the router ended with code -9"):
+        use_one_that_is_killed()

@@ -130,6 +130,11 @@ class ReferenceRouter:
         return last
 
     @property
+    def has_ended(self) -> bool:
+        """By itself, or by somebody else."""
+        return self._process.poll() is not None
+
+    @property
     def warnings(self) -> list[str]:
         """What it said loudly: it could not keep the time of its model."""
         return [line for line in self._stderr if "WARNING" in line]
@@ -146,7 +151,7 @@ class ReferenceRouter:
             self._process.stdin.write(json.dumps(document) + "\n")
             self._process.stdin.flush()
         except (BrokenPipeError, ValueError) as error:
-            raise self._death() from error
+            raise self.death() from error
 
     def _next(self, timeout_s: float) -> dict[str, Any]:
         try:
@@ -155,14 +160,15 @@ class ReferenceRouter:
             raise EngineError(f"the router did not answer within {timeout_s:.0f} s", where="evenhand-router") from error
         if line is None:
             self._lines.put(None)
-            raise self._death()
+            raise self.death()
         document: dict[str, Any] = json.loads(line)
         if "fault" in document:
             fault = document["fault"]
             raise _ERROR_OF_KIND[fault["kind"]](fault["what"], where=f"router: {fault['where']}", next_step=fault["next"])
         return document
 
-    def _death(self) -> EngineError:
+    def death(self) -> EngineError:
+        """What there is to say of a router that has ended."""
         self._process.wait(STOP_TIMEOUT_S)
         words = " | ".join(list(self._stderr)[-5:])
         return EngineError(f"the router ended with code {self._process.returncode}; its last lines: {words}", where="evenhand-router")
@@ -188,6 +194,7 @@ def reference_router(
 
     Raises:
         HostError: There is no router program, or fewer than two CPUs.
+        EngineError: It ended while it was needed, which ended the block with another error.
     """
     available = sorted(os.sched_getaffinity(0)) if cpus is None else list(cpus)
     if len(available) < 2:
@@ -200,5 +207,10 @@ def reference_router(
         router = ReferenceRouter(dut, plan, folder, cpu=available[0], tester_cpus=available[1:], program=path)
         try:
             yield router
+        except EvenhandError as error:
+            # Whatever a tester says of a router that has gone: this is why.
+            if router.has_ended:
+                raise router.death() from error
+            raise
         finally:
             router.stop()
