@@ -17,7 +17,7 @@ from evenhand.dut.shell import Shell
 from evenhand.errors import HostError
 from evenhand.series.kernel_parameters import kept_parameters
 
-FACTS_TIMEOUT_S = 30.0
+FACTS_TIMEOUT_S = 120.0
 _CPU = "/sys/devices/system/cpu"
 _SYSCTLS = (
     "net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/ipv4/conf/all/rp_filter", "net/ipv6/conf/all/disable_ipv6",

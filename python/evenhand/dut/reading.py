@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from evenhand.dut.shell import Answer, Shell
 
 
-def read_all(shell: Shell, commands: Mapping[str, str], *, timeout_s: float = 60.0) -> dict[str, Answer]:
+def read_all(shell: Shell, commands: Mapping[str, str], *, timeout_s: float = 120.0) -> dict[str, Answer]:
     """What each of them answered, by name; stderr is in stdout. Errors as `Shell.run`."""
     names = list(commands)
     answers = run_each(shell, [commands[name] for name in names], timeout_s=timeout_s)
     return dict(zip(names, answers, strict=True))
 
 
-def run_each(shell: Shell, commands: Sequence[str], *, begin: str = "", timeout_s: float = 60.0) -> list[Answer]:
+def run_each(shell: Shell, commands: Sequence[str], *, begin: str = "", timeout_s: float = 120.0) -> list[Answer]:
     """Runs them one after the other, whether or not one fails.
 
     Args:
