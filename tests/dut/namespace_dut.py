@@ -61,7 +61,10 @@ class NamespaceDut:
         """What a command says that runs in the DUT's namespace, and sees the files that it sees."""
         assert self.server is not None
         done = subprocess.run(
-            ["nsenter", "--target", str(self._server_pid()), "--net", "--mount", *command], capture_output=True, text=True, check=False
+            ["nsenter", "--target", str(self._server_pid()), "--net", "--mount", "--root", "--wd", *command],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return done.stdout if done.returncode == 0 else done.stdout + done.stderr
 
