@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -166,6 +167,11 @@ NoRunOption = Annotated[bool, typer.Option("--no-run", help="Store nothing.")]
 HostNameOption = Annotated[bool, typer.Option("--host-name", help="Store the name of this host as well; without it a run does not tell.")]
 
 
+def quoted(path: Path | str) -> str:
+    """As it has to be typed."""
+    return shlex.quote(str(path))
+
+
 def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
     """Where the run is stored, with a free name for its page too. None for nowhere.
 
@@ -175,6 +181,8 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
         if run is not None:
             raise RequestError("both a file and none at all", where="--run, --no-run", next_step="Give one of them.")
         return None
+    if run is not None and not run.name:
+        raise RequestError(f"{str(run)!r} is no name of a file", where="--run", next_step="Name a new file: --run monday.evenhand.")
     stem = f"{verb}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     names = (Path(f"{stem}{'' if n == 1 else f'-{n}'}.evenhand") for n in count(1))
     return run or next(file for file in names if not any(map(os.path.lexists, (file, file.with_suffix(".html")))))

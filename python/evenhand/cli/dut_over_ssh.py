@@ -26,7 +26,9 @@ APPLY_EXAMPLE = "Example: evenhand dut apply lab.toml --plan gateway-v4 --hash t
 STATUS_EXAMPLE = "Example: evenhand dut status lab.toml"
 UNDO_EXAMPLE = "Example: evenhand dut undo lab.toml"
 
-FileArgument = Annotated[Path, typer.Argument(metavar="TESTBED", help="A testbed file with ssh, os, left and right in [dut]; or lab:vm.")]
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="TESTBED", help="A testbed file whose table dut has ssh, os, left and right; or lab:vm.")
+]
 
 
 def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:

@@ -19,6 +19,7 @@ from evenhand.cli.common import (
     VlanOption,
     err,
     out,
+    quoted,
     read_largest_frame,
     write_json,
 )
@@ -106,7 +107,7 @@ def router(
         fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
         maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
         console.print(
-            f"  evenhand throughput {file} --plan {address_plan.title}{given} --maximum-rate {maximum} --waits short",
+            f"  evenhand throughput {quoted(file)} --plan {address_plan.title}{given} --maximum-rate {maximum} --waits short",
             markup=False, soft_wrap=True,
         )  # fmt: skip
         if dut.model is not None:

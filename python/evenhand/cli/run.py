@@ -15,7 +15,7 @@ from evenhand.campaign import CampaignPlan, describe, difference, expand, read_c
 from evenhand.campaign.executor import Executor, HereExecutor
 from evenhand.campaign.runner import CampaignRunner, check_testbed, choose_testbed
 from evenhand.campaign_progress import CampaignDisplay
-from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, run_file, write_json
+from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, quoted, run_file, write_json
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.status import show_status
 from evenhand.errors import EvenhandError, RequestError
@@ -156,7 +156,7 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
         if found is None:
             raise RequestError(
                 f"it was written from {source}, which is neither beside it nor in this folder", where=str(file),
-                next_step=f"Name both: evenhand run {source} --resume --run {file}",
+                next_step=f"Name both: evenhand run {quoted(source)} --resume --run {quoted(file)}",
             )  # fmt: skip
         return file, found
     if not is_resumed:
@@ -173,7 +173,7 @@ def _newest_of(source: Path) -> Path:
                 return path
     raise RequestError(
         f"no unfinished campaign of {source.name} is in this folder", where="--resume",
-        next_step=f"Name its file: evenhand run {source} --resume --run FILE",
+        next_step=f"Name its file: evenhand run {quoted(source)} --resume --run FILE",
     )  # fmt: skip
 
 
@@ -202,7 +202,8 @@ def _ending(store: CampaignStore, source: Path, page: LivePage) -> Iterator[None
         if store.path.exists():
             trials = sum(read_status(store.path).verdicts.values())
             stored = "1 trial is" if trials == 1 else f"{format_count(trials)} trials are"
-            console.print(f"{stored} stored in {store.path}. Go on with: evenhand run {source} --resume --run {store.path}", markup=False)
+            go_on = f"evenhand run {quoted(source)} --resume --run {quoted(store.path)}"
+            console.print(f"{stored} stored in {store.path}. Go on with: {go_on}", markup=False)
         else:
             page.take_back()
             console.print("No trial is stored.", markup=False)

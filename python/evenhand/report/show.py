@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import median as median_of
@@ -112,7 +113,7 @@ def _head(record: CampaignRecord) -> Iterator[RenderableType]:
     ended = record.finished_at or "not finished: it goes on, or was cut short"
     yield _fact("When", f"{record.created_at} to {ended}")
     for command in record.commands:
-        yield _fact("Command", " ".join(command))
+        yield _fact("Command", shlex.join(command))
     yield _fact("Versions", ", ".join(f"{name} {version}" for name, version in record.versions.items()))
     yield _fact("Host", ", ".join(f"{key} {value}" for key, value in _facts({key: record.host.get(key) for key in _HOST_FACTS})))
     for name, testbed in record.testbeds.items():
