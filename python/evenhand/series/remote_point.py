@@ -141,8 +141,7 @@ def _insert_repetition(connection: sqlite3.Connection, session_id: int, point_id
         )  # fmt: skip
         result = None if search.result is None else to_json(search.result)
         ended_as = {"finished_at": search.finished_at, "outcome": search.outcome, "result": result}
-        search_id = insert_search(connection, {"repetition_id": repetition_id, **columns, **ended_as})
-        connection.execute("UPDATE searches SET started_at = ? WHERE id = ?", (search.started_at, search_id))
+        search_id = insert_search(connection, {"repetition_id": repetition_id, **columns, "started_at": search.started_at, **ended_as})
         for trial in search.trials:
             insert_trial(
                 connection, search_id, TrialResult.from_contract(dict(trial.document)), trial.number, purpose=trial.purpose,

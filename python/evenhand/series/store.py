@@ -97,9 +97,10 @@ def search_columns(
 
 
 def insert_search(connection: sqlite3.Connection, columns: Mapping[str, Any]) -> int:
-    """Its id. In a transaction of `WritableFile.writing`."""
+    """Its id. It begins now, unless the columns say when. In a transaction of `WritableFile.writing`."""
+    row = {"started_at": now(), **columns}
     search_id = connection.execute(
-        f"INSERT INTO searches (started_at, {', '.join(columns)}) VALUES (?{', ?' * len(columns)})", (now(), *columns.values())
+        f"INSERT INTO searches ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
     ).lastrowid
     assert search_id is not None
     return search_id
