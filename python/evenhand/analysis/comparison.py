@@ -37,6 +37,8 @@ class ComparedValue:
     key: str | None
     """Of the point there; None: it has none like this."""
     statistics: Statistics | None
+    at_maximum: int
+    """How many of its values are lower bounds: the highest load that was tried passed."""
     reason: str | None
     """Why there is no number, or no ratio."""
     ratio: MedianRatio | None
@@ -48,16 +50,21 @@ class ComparedValue:
 
     @property
     def is_different(self) -> bool | None:
-        """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything."""
+        """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything, or where
+        the highest load that was tried passed and hides it."""
         interval = None if self.ratio is None else self.ratio.interval
-        if interval is None or interval.level < LEAST_LEVEL:
+        if self.ratio is None or interval is None or interval.level < LEAST_LEVEL or self.ratio.bound == "unknown":
             return None
+        if self.ratio.bound != "none":
+            is_beyond = interval.low > 1 if self.ratio.bound == "at_least" else interval.high < 1
+            return True if is_beyond else None
         return not interval.low <= 1 <= interval.high
 
     def to_document(self) -> dict[str, Any]:
         return {
             "key": self.key,
             "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "at_maximum": self.at_maximum,
             "reason": self.reason,
             "ratio": None if self.ratio is None else self.ratio.to_document(),
             "performance": self.performance,
@@ -74,6 +81,8 @@ class PointComparison:
     figure: Figure
     statistics: Statistics | None
     """Of the first run."""
+    at_maximum: int
+    """How many of its values are lower bounds."""
     reason: str | None
     others: tuple[ComparedValue, ...]
     """In the order of the runs."""
@@ -83,6 +92,7 @@ class PointComparison:
             "key": self.key,
             "figure": {"name": self.figure.name, "unit": self.figure.unit, "is_higher_better": self.figure.is_higher_better},
             "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "at_maximum": self.at_maximum,
             "reason": self.reason,
             "others": [other.to_document() for other in self.others],
         }
@@ -270,6 +280,7 @@ def _compare_point(point: PointRecord, others: Sequence[PointRecord | None]) -> 
         key=point.point.key,
         figure=figure,
         statistics=Statistics.of(point.values),
+        at_maximum=point.at_maximum,
         reason=_why_none(point),
         others=tuple(_compared(point, other, figure) for other in others),
     )
@@ -277,11 +288,14 @@ def _compare_point(point: PointRecord, others: Sequence[PointRecord | None]) -> 
 
 def _compared(point: PointRecord, other: PointRecord | None, figure: Figure) -> ComparedValue:
     if other is None:
-        return ComparedValue(key=None, statistics=None, reason="not in this run", ratio=None, performance=None, unlike=())
-    ratio = median_ratio(other.values, point.values) if point.values and other.values else None
+        return ComparedValue(key=None, statistics=None, at_maximum=0, reason="not in this run", ratio=None, performance=None, unlike=())
+    ratio = None
+    if point.values and other.values:
+        ratio = median_ratio(other.values, point.values, above_is_at_least=other.is_at_least, below_is_at_least=point.is_at_least)
     return ComparedValue(
         key=other.point.key,
         statistics=Statistics.of(other.values),
+        at_maximum=other.at_maximum,
         reason=_why_none(other),
         ratio=ratio,
         performance=None if ratio is None else _performance(ratio, other.values, figure),

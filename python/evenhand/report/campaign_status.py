@@ -12,6 +12,7 @@ from evenhand.analysis.words import show_value
 from evenhand.fitted import FittedTable
 from evenhand.report.plain import visible
 from evenhand.series import FIGURES, PointState, ProcedureName
+from evenhand.series.campaign import bounds_of
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
 from evenhand.units import format_count, format_duration
 
@@ -34,7 +35,8 @@ def campaign_table(status: CampaignStatus) -> FittedTable:
     for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
         table.add_column(name, justify="left" if name == "point" else "right")
     for point in status.points:
-        cells = [_shown(point, figure) for figure in (median, min, max)] if point.values else ["-", "-", "-"]
+        figures = zip(bounds_of(point.at_maximum, len(point.values)), (median, min, max), strict=True)
+        cells = [f"{bound}{_shown(point, figure)}" for bound, figure in figures] if point.values else ["-", "-", "-"]
         table.add_row(Text(visible(point.point.key)), f"{point.finished} of {point.point.repetitions}", *cells, format_count(point.trials))
     return table
 
@@ -74,6 +76,7 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
                 "figure": FIGURES[point.point.procedure].name,
                 "unit": FIGURES[point.point.procedure].unit,
                 "values": list(point.values),
+                "at_maximum": point.at_maximum,
                 "trials": point.trials,
             }
             for point in status.points
