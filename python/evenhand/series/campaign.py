@@ -58,7 +58,7 @@ class Point:
     """Left, right."""
     networks: tuple[int, int]
     frame_size: int | str
-    """Octets with the FCS, or a sequence such as `imix:7,4,1`."""
+    """Octets with the FCS, or a sequence such as `imix:aaafg`."""
     directions: tuple[Direction, ...]
     hash_type: HashType | None
     """What the DUT is set to while this point is measured; None: the campaign does not say."""
