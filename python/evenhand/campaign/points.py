@@ -73,6 +73,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
     for suite in file.suite:
         where = f"{file.where}: suite {suite.name!r}"
         _check_hash_types(suite, file, where)
+        _check_options(suite, file)
         found = _points_of(suite, where)
         points += found
         suites.append(_spec_of(suite, found))
@@ -94,7 +95,6 @@ def expand(file: CampaignFile) -> CampaignPlan:
 def _points_of(suite: Suite, where: str) -> list[Point]:
     for given, key in ((suite.procedure, "procedure"), (suite.hash_types or (), "hash-types")):
         _check_once(given, f"{where}: {key}")
-    _check_options(suite, where)
     with placed(where):
         networks = parse_counts(None if suite.networks is None else str(suite.networks), where="networks")
         keywords = {key: getattr(suite, key) for key in _PLAN_KEYWORDS}
@@ -151,7 +151,7 @@ def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
                 )  # fmt: skip
 
 
-def _check_options(suite: Suite, where: str) -> None:
+def _check_options(suite: Suite, file: CampaignFile) -> None:
     """RequestError for an option that no procedure of the suite has: it would be without effect."""
     known = {procedure: options_of(procedure) for procedure in suite.procedure}
     for name, field in Suite.model_fields.items():
@@ -159,12 +159,12 @@ def _check_options(suite: Suite, where: str) -> None:
         if name not in suite.model_fields_set or option in _STRUCTURE or any(option in options for options in known.values()):
             continue
         raise RequestError(
-            f"{option!r} is no option of {' or '.join(suite.procedure)}", where=f"{where}: {option}",
+            f"{option!r} is no option of {' or '.join(suite.procedure)}", where=file.where_of(suite.name, option),
             next_step=f"Known here: {', '.join(sorted({option for options in known.values() for option in options} - {'repetitions'}))}.",
         )  # fmt: skip
     if suite.inner_repetitions is not None and not set(suite.procedure) & set(REPEATS_ITSELF):
         raise RequestError(
-            f"{' and '.join(suite.procedure)}: no procedure that repeats itself", where=f"{where}: inner-repetitions",
+            f"{' and '.join(suite.procedure)}: no procedure that repeats itself", where=file.where_of(suite.name, "inner-repetitions"),
             next_step=f"Write repetitions; inner-repetitions are those of {', '.join(REPEATS_ITSELF)}.",
         )  # fmt: skip
 

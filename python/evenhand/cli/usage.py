@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from evenhand.errors import EvenhandError, RequestError
-from evenhand.plain_words import in_plain_words
+from evenhand.nearest import nearest
+from evenhand.plain_words import in_plain_words, none_of
 
 _CHOICES = re.compile(r"is not one of (.+?)\.?$")
 
@@ -56,16 +56,15 @@ def as_typed(error: EvenhandError, arguments: Sequence[str]) -> EvenhandError:
 def _wrong_value(option: str, cause: dict[str, Any]) -> RequestError:
     value, choices = cause["input"], _CHOICES.search(cause["msg"])
     if choices is not None:
-        names = re.findall(r"'([^']*)'", choices[1])
-        next_step = _nearest(str(value), names) or f"Use {' or '.join(names)}."
-        return RequestError(f"{value!r} is none of {', '.join(names)}", where=option, next_step=next_step)
+        what, next_step = none_of(value, re.findall(r"'([^']*)'", choices[1]), in_quotes=False)
+        return RequestError(what, where=option, next_step=next_step)
     what, next_step = in_plain_words(cause["type"], value, cause.get("ctx", {}))
     return RequestError(what, where=option, next_step=next_step)
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, list(known), n=1)
-    return f"Did you mean {near[0]}?" if near else ""
+    near = nearest(word, known)
+    return "" if near is None else f"Did you mean {near}?"
 
 
 def _example_of(context: Any) -> str:
