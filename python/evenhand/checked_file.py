@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -45,8 +46,8 @@ class FileKind(Enum):
     def instead_of(self, other: FileKind, path: Path) -> str:
         """What to do with the other one, where this one belongs."""
         if other is FileKind.TESTBED:
-            return f"Name a campaign file, and this one with --testbed: evenhand run CAMPAIGN --testbed {path}"
-        return f"Name a testbed file, with [left], [right] and [tester]; a campaign is measured by: evenhand run {path}"
+            return f"Name a campaign file, and this one with --testbed: evenhand run CAMPAIGN --testbed {shlex.quote(str(path))}"
+        return f"Name a testbed file, with [left], [right] and [tester]; a campaign is measured by: evenhand run {shlex.quote(str(path))}"
 
 
 class RefusedError(ValueError):
@@ -84,7 +85,7 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
             raise RequestError(
                 f"this is a run file, and not a {kind.title}",
                 where=str(path),
-                next_step=f"Name a {kind.title}; `evenhand show {path}` shows this one.",
+                next_step=f"Name a {kind.title}; `evenhand show {shlex.quote(str(path))}` shows this one.",
             )
         document = tomllib.loads(content.decode())
     except OSError as error:
