@@ -14,13 +14,11 @@ from evenhand.campaign.presets import EVERY_SUITE, apply_preset
 from evenhand.checked_file import FileKind, Loc, RefusedError, headings, read_toml, refusal, unknown_key, with_unit
 from evenhand.errors import RequestError
 from evenhand.plan import Mode
-from evenhand.procedure import LAB_PREFIX
+from evenhand.procedure import LAB_PREFIX, REFERENCE
 from evenhand.series.campaign import HashType, ProcedureName
 from evenhand.testbed.model import DutFacts
 from evenhand.units import DURATION, parse_duration
 
-REFERENCE = "reference"
-"""The testbed that is made for the campaign: a reference router, set by `[reference]`."""
 DEFAULT_REPETITIONS = 10
 """SEED-72."""
 MOST_REPETITIONS = 1000

@@ -87,7 +87,7 @@ class Requirement(StrEnum):
 def check(
     testbed: Annotated[
         str | None,
-        typer.Argument(metavar="[TESTBED]", help="A testbed file (TOML), or lab:linux: its ports and its DUT are checked as well."),
+        typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux: its ports and its DUT are checked as well."),
     ] = None,
     *,
     looped: Annotated[

@@ -108,7 +108,8 @@ class DeviceOptions:
         more = f", and this NIC has {rings} queues" if rings not in (None, named) else ""
         counts = f"{named} or {rings}" if more else str(named)
         return RequestError(
-            f"{elements} elements, and the last that the table names is element {named - 1}{more}", where=f"--elements {elements}, --table {self.table}",
+            f"{elements} elements, and the last that the table names is element {named - 1}{more}",
+            where=f"--elements {elements}, --table {self.table}",
             next_step=f"Leave --elements out, or give {counts}; or give the table of a device with {elements}.",
         )  # fmt: skip
 

@@ -32,7 +32,8 @@ def campaign_table(status: CampaignStatus) -> FittedTable:
     """A row for each point: where it stands, and its number."""
     table = FittedTable(visible(f"{status.name}: rates are per direction"))
     for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
-        table.add_column(name, justify="left" if name == "point" else "right")
+        # Keys are copied into --point of `evenhand show`, so that neither is broken.
+        table.add_column(name, justify="left" if name == "point" else "right", no_wrap=True)
     for point in status.points:
         cells = [_shown(point, figure) for figure in (median, min, max)] if point.values else ["-", "-", "-"]
         table.add_row(Text(visible(point.point.key)), f"{point.finished} of {point.point.repetitions}", *cells, format_count(point.trials))
