@@ -37,7 +37,8 @@ class _OptionTable(Table):
 
     def add_row(self, *cells: Any, **others: Any) -> None:
         *required, long, short, opposite, short_opposite, values, text = cells
-        names = Text("\n").join(
+        lines = ((long, short), (opposite, short_opposite))
+        names = Text("\n").join(Text(", ").join(name for name in line if name.plain) for line in lines)
             Text(", ").join(name for name in both if name.plain) for both in ((long, short), (opposite, short_opposite))
         )
         names.rstrip()

@@ -111,9 +111,7 @@ def _driver_of(name: str, where: str) -> str:
 def _how_to_name(name: str) -> str | None:
     """What a port is called that people name as the kernel does, or without all of its address."""
     if re.fullmatch(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", name):
-        return (
-            "A PCI address is written like 0000:01:00.0, with domain, bus, device and function; `evenhand check` shows those of this host."
-        )
+        return "A PCI address is written like 0000:01:00.0, and with no part left out; `evenhand check` shows those of this host."
     if INTERFACE.form.fullmatch(name) and not name.startswith("net_"):
         return (
             f"An interface that the kernel keeps is written net_af_packet0,iface={name} (net_af_packet1 for the other port), and a NIC that"
