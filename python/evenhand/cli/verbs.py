@@ -39,8 +39,6 @@ class _OptionTable(Table):
         *required, long, short, opposite, short_opposite, values, text = cells
         lines = ((long, short), (opposite, short_opposite))
         names = Text("\n").join(Text(", ").join(name for name in line if name.plain) for line in lines)
-            Text(", ").join(name for name in both if name.plain) for both in ((long, short), (opposite, short_opposite))
-        )
         names.rstrip()
         super().add_row(*required, names, values, text, **others)
         for column in self.columns[:_TYPES]:

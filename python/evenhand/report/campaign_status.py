@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -13,6 +14,7 @@ from evenhand.fitted import FittedTable
 from evenhand.report.plain import visible
 from evenhand.series import FIGURES, PointState, ProcedureName
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
+from evenhand.series.going_on import resume_command
 from evenhand.units import format_count, format_duration
 
 
@@ -93,4 +95,4 @@ def _going_on(status: CampaignStatus, left_s: float) -> str:
         return f"Finished at {status.finished_at}."
     if status.worker is not None:
         return f"It is measured by {status.worker}; {about}."
-    return f"Nobody measures it now; {about}. Go on with: evenhand run --resume {status.path}"
+    return f"Nobody measures it now; {about}. Go on with: {resume_command(status.path, Path(status.source))}"
