@@ -52,8 +52,8 @@ def _whole_options() -> Iterator[None]:
     # Typer has no setting for this; tests/cli/test_help.py sees every verb's help at 80 columns.
     from typer import rich_utils  # takes a tenth of a second, for a help alone
 
-    table, rich_utils.Table = rich_utils.Table, _OptionTable  # type: ignore[misc]
+    table, rich_utils.Table = rich_utils.Table, _OptionTable  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        rich_utils.Table = table  # type: ignore[misc]
+        rich_utils.Table = table  # type: ignore[attr-defined]
