@@ -121,8 +121,8 @@ def open_tester(
     The one place where testers begin: the lab and each port are locked here, before anything of them is touched.
 
     Args:
-        needs_dut: Whether a DUT that answers neither ARP nor ND, or is not reached over SSH, is an error; if not, `OpenTester.unresolved` and
-            `unreached` tell.
+        needs_dut: Whether a DUT that answers neither ARP nor ND, or is not reached over SSH, is an error; if not,
+            `OpenTester.unresolved` and `unreached` tell.
         waits: Of every trial that is made with this tester.
         limits: By which its trials are judged; default: the testbed's.
         on_event: Is told what changed in the DUT since the last run on it, if it can be looked into.
