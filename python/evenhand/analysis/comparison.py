@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -185,7 +186,7 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
     matches = [_match(first.points, other.points) for other in others]
     unlike = [line for other, match in zip(others, matches, strict=True) for line in _unlike_lines(first, other, match)]
     if not first.points or not all(match.of for match in matches):
-        raise RequestError("nothing in common to compare", where=_files(records), next_step="`evenhand show` tells what is in a run.")
+        raise _nothing_in_common(records)
     if unlike and not anyway:
         more = f"; and {len(unlike) - MOST_NAMED} more" if len(unlike) > MOST_NAMED else ""
         raise RequestError(
@@ -258,6 +259,22 @@ def _conditions(record: PointRecord) -> dict[str, Any]:
         **dict(_flat(goal, "goal: ")),
         **({} if sent is None else dict(_flat(sent, "sent "))),
     }
+
+
+def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
+    """Single trials are kept, and are no points: by themselves they answer no question that could be asked of both."""
+    empty = [record for record in records if not record.points]
+    if empty:
+        names, has = join([record.path.name for record in empty]), "has" if len(empty) == 1 else "have"
+        return RequestError(
+            f"{names} {has} single trials only, or none, and no result of a search or a series that could be compared",
+            where=_files(records),
+            next_step="Measure the same on both with evenhand throughput, loss or another procedure, and compare those;"
+            f" single trials are shown by: evenhand show {shlex.quote(empty[0].path.name)}",
+        )
+    procedures = [join(sorted({point.point.procedure for point in record.points})) for record in records]
+    told = "; ".join(f"{record.path.name}: {words}" for record, words in zip(records, procedures, strict=True))
+    return RequestError(f"nothing in common to compare: {told}", where=_files(records), next_step="Measure the same procedure for both.")
 
 
 def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: _Match) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -14,6 +15,7 @@ from evenhand.report.plain import visible
 from evenhand.series import FIGURES, PointState, ProcedureName
 from evenhand.series.campaign import bounds_of
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
+from evenhand.series.going_on import resume_command
 from evenhand.units import format_count, format_duration
 
 
@@ -33,7 +35,8 @@ def campaign_table(status: CampaignStatus) -> FittedTable:
     """A row for each point: where it stands, and its number."""
     table = FittedTable(visible(f"{status.name}: rates are per direction"))
     for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
-        table.add_column(name, justify="left" if name == "point" else "right")
+        # Keys are copied into --point of `evenhand show`, so that neither is broken.
+        table.add_column(name, justify="left" if name == "point" else "right", no_wrap=True)
     for point in status.points:
         figures = zip(bounds_of(point.at_maximum, len(point.values)), (median, min, max), strict=True)
         cells = [f"{bound}{_shown(point, figure)}" for bound, figure in figures] if point.values else ["-", "-", "-"]
@@ -95,4 +98,4 @@ def _going_on(status: CampaignStatus, left_s: float) -> str:
         return f"Finished at {status.finished_at}."
     if status.worker is not None:
         return f"It is measured by {status.worker}; {about}."
-    return f"Nobody measures it now; {about}. Go on with: evenhand run --resume {status.path}"
+    return f"Nobody measures it now; {about}. Go on with: {resume_command(status.path, Path(status.source))}"
