@@ -8,7 +8,9 @@
 
 namespace evenhand::run {
 
-/// `is_direct`: the hosts are on the link, not behind gateways.
-[[nodiscard]] std::vector<tally::Deviation> deviations_of(const TrialRequest& request, bool is_direct);
+/// Where the hosts are, and whether the DUT was sent learning frames for them before the trials.
+enum class Hosts { behind_gateways, on_the_link, learnt_before };
+
+[[nodiscard]] std::vector<tally::Deviation> deviations_of(const TrialRequest& request, Hosts hosts);
 
 }  // namespace evenhand::run

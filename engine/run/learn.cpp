@@ -219,8 +219,15 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
     for (const auto direction : request.directions) {
         const auto side = plan::receiving_side(direction);
         result.sides[index(side)]->questions_answered = answers_sent(side) - answers_before[index(side)];
+        has_learnt_[index(side)] = has_learnt_[index(side)] || !result.stopped;
     }
     return result;
+}
+
+Hosts Tester::hosts_before(const std::vector<plan::Direction>& directions) const {
+    if (!is_direct()) return Hosts::behind_gateways;
+    const bool are_learnt = std::ranges::all_of(directions, [&](auto direction) { return has_learnt_[index(plan::receiving_side(direction))]; });
+    return are_learnt ? Hosts::learnt_before : Hosts::on_the_link;
 }
 
 }  // namespace evenhand::run

@@ -13,6 +13,7 @@
 #include "frame/vlan.hpp"
 #include "neighbor/responder.hpp"
 #include "port/dpdk_port.hpp"
+#include "run/deviations.hpp"
 #include "run/request.hpp"
 #include "run/worker.hpp"
 #include "witness/cpu_watch.hpp"
@@ -65,6 +66,8 @@ class Tester {
     [[nodiscard]] const frame::FrameMix* mix() const { return request_.mix ? &request_.mix->mix : nullptr; }
     /// Hosts are on the link, on both sides.
     [[nodiscard]] bool is_direct() const { return !request_.plan.left.gateway; }
+    /// Where the hosts are that these directions send to, and whether learn() has sent to all of them.
+    [[nodiscard]] Hosts hosts_before(const std::vector<plan::Direction>& directions) const;
     /// MAC of frames that come from this host of this side: the same in both IP versions.
     [[nodiscard]] plan::MacAddress source_mac(plan::Side side, std::uint32_t host) const;
     /// The number in the tags of a trial's frames: 1..65535. Each session counts from a number of its own, so that what an earlier one left
@@ -103,6 +106,7 @@ class Tester {
 
     OpenRequest request_;
     std::uint16_t session_ = 0;
+    std::array<bool, 2> has_learnt_{};  // by the side where the hosts are
     std::array<frame::VlanTags, 2> tags_;
     std::array<unsigned, 2> streams_{};
     std::array<unsigned, 2> receive_queues_{};

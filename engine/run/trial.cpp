@@ -299,7 +299,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     result.burst = request.burst;
     result.then = request.then;
     result.limits = request.limits;
-    result.deviations = deviations_of(request, is_direct());
+    result.deviations = deviations_of(request, hosts_before(request.directions));
     const auto& w = request.waits;
     PhaseClock phases{*this, result, observer, w.after_routing_s + w.after_learning_s + sending_s(request) + w.residual_s + w.restabilize_s};
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 3: R2544-17, R2544-29, R9004-03.
+// Station 3: R2544-17, R2544-29, R2544-34, R2544-39, R9004-03.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include "run/deviations.hpp"
 #include "run/load.hpp"
@@ -84,13 +85,37 @@ TEST_CASE("frames are counted up to a time as they are due") {
     CHECK(run::frames_before(even(1000, 60), 16.1) == 16'100);
 }
 
+TEST_CASE("a limit that departs is told in words that are right beside every verdict (R2544-39)") {
+    auto request = even(1000, 60);
+    request.limits = {.offered_tolerance = 0.01, .overdue_tolerance = 0.05, .longest_overdue_us = 5e5, .clock_ppm = 200};
+    unsigned limits = 0;
+    for (const auto& [requirement, text] : run::deviations_of(request, run::Hosts::behind_gateways)) {
+        limits += requirement == "R2544-39" && text.starts_with("a valid trial may have ");
+        CHECK(text.find("was valid") == std::string::npos);
+    }
+    CHECK(limits == 4);
+}
+
+TEST_CASE("the deviation about learning frames says what was sent (R2544-34)") {
+    const auto text = [](run::Hosts hosts) {
+        std::string found;
+        for (const auto& deviation : run::deviations_of(even(1000, 60), hosts)) {
+            if (deviation.requirement == "R2544-34") found = deviation.text;
+        }
+        return found;
+    };
+    CHECK(text(run::Hosts::behind_gateways).empty());
+    CHECK(text(run::Hosts::on_the_link).find("no learning frames were sent") == 0);
+    CHECK(text(run::Hosts::learnt_before).find("were sent once for all trials") != std::string::npos);
+}
+
 TEST_CASE("a single burst is no shortened trial, and bursts of less than a minute are") {
     auto request = even(1000, 1);
-    CHECK(has(run::deviations_of(request, false), "R2544-20"));
+    CHECK(has(run::deviations_of(request, run::Hosts::behind_gateways), "R2544-20"));
     request.burst = {.frames = 1000, .interval_s = 1};
-    CHECK_FALSE(has(run::deviations_of(request, false), "R2544-20"));
+    CHECK_FALSE(has(run::deviations_of(request, run::Hosts::behind_gateways), "R2544-20"));
     request.burst = {.frames = 16, .interval_s = 0.1};
-    CHECK(has(run::deviations_of(request, false), "R2544-20"));
+    CHECK(has(run::deviations_of(request, run::Hosts::behind_gateways), "R2544-20"));
 }
 
 }  // namespace load_test

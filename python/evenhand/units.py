@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import NamedTuple
@@ -17,20 +18,40 @@ class Quantity(NamedTuple):
     units: dict[str, Decimal]
     """Unit to factor; the empty unit is a plain number."""
     forms: str
+    others: dict[str, str]
+    """How other programs and people write it, in lower case, to the unit that is meant. Not read, but named in the refusal."""
+
+
+def _others(**meant: str) -> dict[str, str]:
+    """Spellings by the unit that is meant: `fps="pps frames/s"`."""
+    return {spelling: unit for unit, spellings in meant.items() for spelling in spellings.split()}
 
 
 RATE = Quantity(
     "a frame rate",
     {"": Decimal(1), "fps": Decimal(1), "kfps": Decimal(10**3), "Mfps": Decimal(10**6), "Gfps": Decimal(10**9)},
     "500000, 500kfps, 1Mfps, 14.88Mfps",
-)
+    _others(
+        fps="pps p/s pkt/s pkts/s packets/s f/s fr/s frame/s frames/s frames hz", kfps="k kpps kpkt/s kf/s kframes/s khz",
+        Mfps="m mpps mpkt/s mf/s mframes/s mhz", Gfps="g gpps gpkt/s gf/s gframes/s ghz",
+    ),
+)  # fmt: skip
 LINE_RATE = Quantity(
     "a line rate with its unit",  # "10" is 10 bit/s to nobody
     {"bps": Decimal(1), "kbps": Decimal(10**3), "Mbps": Decimal(10**6), "Gbps": Decimal(10**9)},
     "10Gbps, 25Gbps, 100Mbps",
+    _others(
+        bps="b/s bit bit/s bits/s", kbps="k kb kb/s kbit kbit/s kbits/s", Mbps="m mb mb/s mbit mbit/s mbits/s mbe",
+        Gbps="g gb gb/s gbit gbit/s gbits/s gbe gige",
+    ),
+)  # fmt: skip
+SIZE = Quantity(
+    "a frame size in octets with the FCS", {"": Decimal(1), "B": Decimal(1)}, "64, 84, 1518B", _others(B="byte bytes octet octets o")
 )
-SIZE = Quantity("a frame size in octets with the FCS", {"": Decimal(1), "B": Decimal(1)}, "64, 84, 1518B")
-MEMORY = Quantity("an amount of memory with its unit", {"MB": Decimal(1), "GB": Decimal(1024)}, "512MB, 2GB")
+MEMORY = Quantity(
+    "an amount of memory with its unit", {"MB": Decimal(1), "GB": Decimal(1024)}, "512MB, 2GB",
+    _others(MB="m mi mib mbyte mbytes", GB="g gi gib gbyte gbytes"),
+)  # fmt: skip
 DURATION = Quantity(
     "a duration",
     {
@@ -38,13 +59,23 @@ DURATION = Quantity(
         "min": Decimal(60), "h": Decimal(3600),
     },
     "60, 60s, 2.5ms, 100us, 2min",
+    _others(
+        s="sec secs second seconds", ms="msec msecs millis millisecond milliseconds",
+        us="\N{MICRO SIGN}s \N{GREEK SMALL LETTER MU}s usec usecs micros microsecond microseconds",
+        ns="nsec nsecs nanos nanosecond nanoseconds",
+        min="m mins minute minutes", h="hr hrs hour hours",
+    ),
 )  # fmt: skip
 COUNT = Quantity(
     "a number of frames",
     {"": Decimal(1), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)},
     "1000000, 1e8, 100M, 1G",
+    {"frames": "", **_others(k="thousand kframes", M="mio million mframes", G="b bn billion gframes")},
 )
-RATIO = Quantity("a ratio", {"": Decimal(1), "%": Decimal("0.01"), "ppm": Decimal("1e-6")}, "0.5%, 0.005, 100ppm")
+RATIO = Quantity(
+    "a ratio", {"": Decimal(1), "%": Decimal("0.01"), "ppm": Decimal("1e-6")}, "0.5%, 0.005, 100ppm",
+    {"percent": "%", "per cent": "%", "pct": "%"},
+)  # fmt: skip
 
 ETHERNET_GAP_OCTETS = 20
 """8 octets of preamble and 12 of inter-frame gap (RFC 2544 appendix B)."""
@@ -124,22 +155,26 @@ def max_theoretical_fps(line_rate_bps: float, frame_size: int | Fraction) -> int
 
 
 def _parse(quantity: Quantity, text: str, where: str) -> Decimal:
-    stripped = text.strip()
+    value = _value(quantity, text.strip())
+    if value is None:
+        raise _refusal(quantity, text, where, f"is not {quantity.name}")
+    if value < 0:
+        raise _refusal(quantity, text, where, "must not be negative")
+    return value
+
+
+def _value(quantity: Quantity, text: str) -> Decimal | None:
+    """None if it is none, or not finite."""
     # The longest unit that fits, so that `ms` is not read as `s`.
     for unit in sorted(quantity.units, key=len, reverse=True):
-        if unit and not stripped.lower().endswith(unit.lower()):
+        if unit and not text.lower().endswith(unit.lower()):
             continue
-        number = stripped[: len(stripped) - len(unit)].rstrip()
         try:
-            value = Decimal(number.replace("_", ""))
+            number = Decimal(text[: len(text) - len(unit)].rstrip().replace("_", ""))
         except InvalidOperation:
-            break
-        if not value.is_finite():
-            break
-        if value < 0:
-            raise _refusal(quantity, text, where, "must not be negative")
-        return value * quantity.units[unit]
-    raise _refusal(quantity, text, where, f"is not {quantity.name}")
+            return None
+        return number * quantity.units[unit] if number.is_finite() else None
+    return None
 
 
 def _positive(quantity: Quantity, text: str, where: str) -> Decimal:
@@ -156,7 +191,46 @@ def _whole(quantity: Quantity, value: Decimal, text: str, where: str) -> int:
 
 
 def _refusal(quantity: Quantity, text: str, where: str, problem: str) -> RequestError:
-    return RequestError(f"{text!r} {problem}", where=where, next_step=f"Write {quantity.name} like {quantity.forms}.")
+    meant = _meant(quantity, text.strip())
+    return RequestError(f"{text!r} {problem}", where=where, next_step=f"{meant}Write {quantity.name} like {quantity.forms}.")
+
+
+_NUMBER_AND_UNIT = re.compile(r"([\d.,_]+(?:[eE][-+]?\d+)?)\s*(.*)")
+
+
+def _meant(quantity: Quantity, text: str) -> str:
+    """The nearest text that would have been read, as the beginning of a sentence; empty if there is none."""
+    parts = _NUMBER_AND_UNIT.fullmatch(text)
+    if parts is None:
+        return ""
+    number, unit = _with_point(parts[1]), parts[2].lower()
+    near = _with_unit(quantity, number, unit)
+    if near is not None and near != text and _value(quantity, near) is not None:
+        return f"Did you mean {near}? "
+    return _meant_frames(number, unit) if quantity is RATE else ""
+
+
+def _with_unit(quantity: Quantity, number: str, unit: str) -> str | None:
+    """The number with the quantity's own unit that this spelling means; None if it means none."""
+    own = next((each for each in quantity.units if each.lower() == unit), quantity.others.get(unit))
+    return None if own is None else f"{number}{own}"
+
+
+def _meant_frames(number: str, unit: str) -> str:
+    """What a bit rate, or a share of a line, is in frames: people think in these, and the frame size decides."""
+    line, share, what = _with_unit(LINE_RATE, number, unit), Decimal(1), ""
+    if unit.startswith("%"):
+        line, share, what = "10Gbps", _value(RATIO, f"{number}%") or Decimal(0), f"{number}% of "
+    rate_bps = None if line is None else _value(LINE_RATE, line)
+    frames = 0 if rate_bps is None else max_theoretical_fps(float(share * rate_bps), 64)
+    return f"A rate counts frames: {what}{line} is {frames}fps with 64 octet frames. " if frames else ""
+
+
+def _with_point(number: str) -> str:
+    """`14,880,952` as we print it, and `0,5` as half of the world writes it."""
+    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", number):
+        return number.replace(",", "")
+    return number.replace(",", ".") if number.count(",") == 1 else number
 
 
 def _scaled(value: float, steps: tuple[tuple[str, float], ...], rest: str, *, last: float = 1.0) -> str:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,33 @@ def test_single_trials_and_other_procedures_are_as_the_contract_says(
         validator("export.schema.json").validate(document)
         assert document["other_searches" if n == 0 else "points"]
         assert evenhand("export", file, "--format", "csv").out.count("\n") == 1 + sum(document["trials"].values())
+
+
+def test_a_single_trial_has_its_conditions_in_the_table(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    """As a campaign's trials have: a table of trials whose plan and size nobody can tell is of no use."""
+    engine_playing("simulated-640000")
+    file = tmp_path / "one.evenhand"
+    line = "--plan gateway-v6 --hosts 9,4 --frame-size imix:ddg --direction reverse --rate 1kfps --duration 1s"
+    assert evenhand("trial", testbed, *line.split(), "--run", file).code == 0
+    (row,) = csv.DictReader(evenhand("export", file, "--format", "csv").out.splitlines())
+    wanted = {"plan": "gateway-v6", "hosts_left": "9", "hosts_right": "4", "networks_left": "1", "networks_right": "1",
+              "frame_size": "IMIX - ddg", "directions": "reverse", "hash_type": "", "testbed": "testbed.toml", "point": ""}  # fmt: skip
+    assert {name: row[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"plan": {"left": 1}}, {"plan": {"left": {"hosts": {"host": {"count": "many"}}}}}, {"setup": {"directions": ["up"]}},
+        {"setup": {"mix": {"versions": {"plans": [1, 2], "share": "x"}}}}, {"setup": {"dut": "a text"}}, {"plan": {"name": 5}},
+    ],
+)  # fmt: skip
+def test_a_search_that_does_not_tell_its_conditions_has_none(run: Path, broken: dict[str, Any]) -> None:
+    """A run file may come from anybody."""
+    search = replace(read_run(run).searches[0], kind="trial", **broken)
+    record = replace(read_record(run), points=(), other_searches=(search,))
+    (first, *_) = rows_of(record, "trials")
+    assert (first["plan"], first["frame_size"], first["directions"]) == (None, None, None)
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -102,6 +102,43 @@ def test_a_testbed_that_names_its_plan_is_tested_with_it(evenhand: Run, engine_p
     assert default_plan_of("none.toml") == "gateway-v4"
 
 
+def test_a_testbed_that_names_its_addresses_is_tested_with_them(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """What a reference router was started with: more would be sent to nobody."""
+    engine_playing("simulated-640000")
+    testbed.write_text(testbed.read_text() + '[dut]\nplan = "nets-v4-gateway"\nhosts = [9, 4]\nnetworks = 3\n')
+    line = ("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--no-run", "--json")
+    own = evenhand(*line).json
+    assert (own["hosts"], own["networks"]) == ({"left": 9, "right": 4}, {"left": 3, "right": 3})
+    given = evenhand(*line, "--plan", "nets_v4_gateway", "--hosts", "20").json
+    assert (given["hosts"], given["networks"]) == ({"left": 20, "right": 20}, {"left": 3, "right": 3})
+    learnt = evenhand("learn", testbed, "--json").json
+    assert (learnt["hosts"], learnt["networks"]) == (own["hosts"], own["networks"])
+    refused = evenhand(*line, "--networks", "3,4")
+    assert refused.code == 2
+    assert refused.json["error"]["where"] == f"{testbed}: dut.networks"
+    assert "3 networks on the right, not for 4" in refused.json["error"]["what"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "what"),
+    [
+        ("hosts = 9", "those of a plan"), ('plan = "gateway-v4"\nhosts = 70000', "70000"), ('plan = "gateway-v4"\nnetworks = 2', "network"),
+        ('plan = "gateway-v4"\nhosts = [1, 2, 3]', "3"), ('plan = "gateway-v4"\nhosts = 0', "0"), ('plan = "gateway-v4"\nhosts = "9"', "9"),
+    ],
+)  # fmt: skip
+def test_addresses_that_a_testbeds_plan_has_not_are_refused(
+    evenhand: Run, engine_playing: Play, testbed: Path, keys: str, what: str
+) -> None:
+    engine_playing("simulated-640000")
+    testbed.write_text(f"{testbed.read_text()}[dut]\n{keys}\n")
+    ended = evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--no-run", "--json")
+    assert ended.code == 2
+    error = ended.json["error"]
+    assert what in error["what"]
+    assert error["where"].startswith(f"{testbed}: dut")
+    assert error["next"]
+
+
 @pytest.mark.root
 def test_a_lab_is_entered_by_root_only() -> None:
     """`nsenter: Operation not permitted ... Please report this` is no advice."""

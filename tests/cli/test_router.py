@@ -96,11 +96,9 @@ def programs() -> None:
 needs_two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
 
 
-def start_router(folder: Path, testbed: str, *options: str) -> subprocess.Popen[str]:
+def start_router(folder: Path, testbed: str, *options: str, plan: str = "gateway-v4") -> subprocess.Popen[str]:
     """A router in this folder; returns when its testbed file is there."""
-    router = subprocess.Popen(
-        [*EVENHAND, "router", "gateway-v4", *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    router = subprocess.Popen([*EVENHAND, "router", plan, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     give_up = time.monotonic() + 60
     while not (folder / testbed).exists():
         assert router.poll() is None, router.communicate()
@@ -133,11 +131,37 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
     assert ended.returncode == 0, ended.stderr
     assert refused.returncode == 2
     assert "set up for gateway-v4, not for gateway-v6" in refused.stderr
-    counters = json.loads(printed)
-    validate(counters)
+    ready, counters = map(json.loads, printed.splitlines())
+    for document in (ready, counters):
+        validate(document)
+    assert (ready["event"], ready["pid"], ready["plan"]) == ("ready", router.pid, "gateway-v4")
+    assert ready["testbed"] == str(tmp_path / "reference-router.toml")
+    assert ready["predicted_fps_per_direction"] > 100_000
+    assert counters["event"] == "stopped"
+    with pytest.raises(jsonschema.ValidationError):
+        validate({key: value for key, value in ready.items() if key != "testbed"})
     assert counters["left"]["received_frames"] >= 5_000
     assert len(counters["elements"]) == 4
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.wire
+@needs_two_cpus
+@pytest.mark.parametrize(("plan", "hosts"), [("nets-v4-gateway", "10"), ("nets-v6-direct", "3,2")])
+def test_a_trial_with_the_file_fits_the_router_that_wrote_it(tmp_path: Path, programs: None, plan: str, hosts: str) -> None:
+    """The file named the plan alone: all but four of its 256 networks were unknown to the router, and every frame there was lost."""
+    router = start_router(tmp_path, "reference-router.toml", "--hosts", hosts, "--networks", "4", plan=plan)
+    document = json.loads(trial(tmp_path, "reference-router.toml").stdout)
+    refused = trial(tmp_path, "reference-router.toml", "--networks", "5")
+    fewer = json.loads(trial(tmp_path, "reference-router.toml", "--networks", "1", "--hosts", "1").stdout)
+    _, told = end(router)
+    assert document["networks"] == {"left": 4, "right": 4}
+    assert document["hosts"] == ({"left": 10, "right": 10} if hosts == "10" else {"left": 3, "right": 2})
+    assert all(direction["lost_frames"] == 0 for direction in document["trial"]["directions"].values())
+    assert refused.returncode == 2
+    assert "the DUT is set up for 4 networks on the left, not for 5" in refused.stderr
+    assert fewer["hosts"] == fewer["networks"] == {"left": 1, "right": 1}
+    assert "hosts in 4 x 4 networks" in told
 
 
 @pytest.mark.wire
@@ -152,4 +176,5 @@ def test_two_routers_in_one_folder_do_not_meet(tmp_path: Path, programs: None) -
     _, told = end(second)
     assert ended.returncode == 0, ended.stderr
     assert "the testbed file of this router is reference-router-2.toml" in told
+    assert f"nother reference router, of process {first.pid}, " in told
     assert list(tmp_path.iterdir()) == []

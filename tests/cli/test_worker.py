@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,26 @@ def test_a_scheduler_that_does_not_answer_is_named(evenhand: Run, campaign: Path
     assert ended.code == 3
     assert NOBODY in ended.err
     assert "dask scheduler" in ended.err
+
+
+@pytest.mark.parametrize("is_listening", [False, True], ids=["nobody", "somebody who never answers"])
+def test_a_worker_says_that_it_looks_for_its_scheduler_and_gives_up_in_the_end(
+    evenhand: Run, engine_playing: Play, testbed: Path, monkeypatch: pytest.MonkeyPatch, is_listening: bool
+) -> None:
+    """It was silent, and looked as if it were at work."""
+    pytest.importorskip("distributed")
+    engine_playing("simulated-640000")
+    monkeypatch.setattr("evenhand.campaign.worker.CONNECT_S", 1.5)
+    monkeypatch.setattr("evenhand.campaign.worker.STILL_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}" if is_listening else NOBODY
+        ended = evenhand("worker", address, testbed, "--name", "munich")
+    lines = ended.err.splitlines()
+    assert ended.code == 3, ended.err
+    assert lines[0] == f"Testbed 'munich' looks for the scheduler at {address}."
+    assert any(line.startswith(f"No answer from {address} for 0 s") or "for 1 s" in line for line in lines[1:-3])
+    assert [line.split(":")[0] for line in lines[-3:]] == ["Error", "Where", "Next"]
+    assert address in lines[-2]
 
 
 @pytest.mark.parametrize("address", ["nonsense", "tcp://192.0.2.1", "http://192.0.2.1:1"])

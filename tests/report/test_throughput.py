@@ -147,6 +147,40 @@ def test_the_worst_tester_figures_leave_invalid_trials_out() -> None:
     figures = WorstTesterFigures.of(golden_trials())
     assert figures.max_overdue_us == 12.4
     assert figures.max_poll_gap_us == 41.7
+    assert not figures.is_of_invalid_trials
+    assert "INVALID" not in str(figures)
+    assert figures.to_document()["invalid_reasons"] == {"offered_load": 1, "receiver_gap": 1, "sender_overdue": 1, "stopped": 1}
+
+
+def test_where_no_trial_was_valid_the_figures_are_those_of_the_invalid_ones() -> None:
+    """R2544-39: a script that read 0.0 took a tester that kept no load for a perfect one."""
+    invalid = [trial for trial in golden_trials() if not trial.is_valid]
+    figures = WorstTesterFigures.of(invalid)
+    assert figures.is_of_invalid_trials
+    assert figures.max_overdue_us == max(d.sender.max_overdue_us for trial in invalid for d in trial.directions.values()) > 0
+    assert str(figures).startswith("no trial was valid (")
+    assert "sender_overdue in 1 trial" in str(figures)
+    assert "latest frame 0 ns" not in str(figures)
+
+
+def test_without_a_trial_no_figure_is_told() -> None:
+    figures = WorstTesterFigures.of([])
+    assert str(figures) == "no trial, so no figures"
+    told = figures.to_document()
+    assert (told.pop("is_of_invalid_trials"), told.pop("invalid_reasons")) == (False, {})
+    assert set(told.values()) == {None}
+
+
+def test_a_tester_limit_names_what_made_the_trials_invalid() -> None:
+    """R2544-39: and the load that they offered is none that a valid trial offered."""
+    device = SimulatedMeasurer(limit_fps=900_000, invalid_probability=1, is_load_offered=False)
+    limited = find_throughput(device, ThroughputGoal(max_fps=1e6))
+    lines = "\n".join(summary_lines(limited, PROFILE))
+    causes = f"in {len(limited.trials)} trials"
+    assert f"tester limit: the tester itself could not keep the load (offered_load {causes})" in lines
+    assert "really offered in a valid trial: none" in lines
+    assert f"Tester: no trial was valid (offered_load {causes}); in the INVALID ones: latest frame" in lines
+    assert throughput_document(limited, PROFILE)["tester"]["is_of_invalid_trials"]
 
 
 def test_every_trial_is_in_the_table_with_verdict_and_reason() -> None:

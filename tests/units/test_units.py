@@ -83,6 +83,51 @@ def test_a_refusal_shows_the_value_and_the_accepted_forms(parse: object, text: s
     assert "like" in caught.value.next_step
 
 
+@pytest.mark.parametrize(
+    ("parse", "text", "advice"),
+    [
+        (units.parse_rate, "10kpps", "Did you mean 10kfps?"),
+        (units.parse_rate, "1.5 Mpps", "Did you mean 1.5Mfps?"),
+        (units.parse_rate, "64000pps", "Did you mean 64000fps?"),
+        (units.parse_rate, "10k", "Did you mean 10kfps?"),
+        (units.parse_rate, "14,880,952 fps", "Did you mean 14880952fps?"),
+        (units.parse_rate, "0,5Mfps", "Did you mean 0.5Mfps?"),
+        (units.parse_rate, "10Gbps", "10Gbps is 14880952fps with 64 octet frames."),
+        (units.parse_rate, "10 Gbit/s", "10Gbps is 14880952fps with 64 octet frames."),
+        (units.parse_rate, "50%line", "50% of 10Gbps is 7440476fps with 64 octet frames."),
+        (units.parse_line_rate, "10gbit", "Did you mean 10Gbps?"),
+        (units.parse_line_rate, "100Mbit/s", "Did you mean 100Mbps?"),
+        (units.parse_line_rate, "25GbE", "Did you mean 25Gbps?"),
+        (units.parse_duration, "5usec", "Did you mean 5us?"),
+        (units.parse_duration, "5\N{MICRO SIGN}s", "Did you mean 5us?"),
+        (units.parse_duration, "2.5msec", "Did you mean 2.5ms?"),
+        (units.parse_duration, "10 seconds", "Did you mean 10s?"),
+        (units.parse_duration, "3m", "Did you mean 3min?"),
+        (units.parse_ratio, "0,5%", "Did you mean 0.5%?"),
+        (units.parse_ratio, "1 percent", "Did you mean 1%?"),
+        (units.parse_memory, "512MiB", "Did you mean 512MB?"),
+        (units.parse_size, "64bytes", "Did you mean 64B?"),
+        (units.parse_count, "2 million", "Did you mean 2M?"),
+        (units.parse_count, "100 frames", "Did you mean 100?"),
+    ],
+)
+def test_a_unit_of_others_is_refused_with_the_nearest_right_one(parse: object, text: str, advice: str) -> None:
+    """What people write elsewhere is not guessed, and what it would be here can be pasted."""
+    with pytest.raises(RequestError) as caught:
+        parse(text)  # type: ignore[operator]
+    assert caught.value.next_step.startswith((advice, f"A rate counts frames: {advice}"))
+    if "mean" in advice:
+        parse(advice.removeprefix("Did you mean ").removesuffix("?"))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("quantity", [value for value in vars(units).values() if isinstance(value, units.Quantity)], ids=lambda q: q.name)
+def test_spellings_of_others_mean_a_unit_that_there_is_and_are_none_themselves(quantity: units.Quantity) -> None:
+    own = {unit.lower() for unit in quantity.units}
+    assert set(quantity.others.values()) <= set(quantity.units)
+    assert not own & set(quantity.others)
+    assert all(spelling == spelling.lower() for spelling in quantity.others)
+
+
 @given(st.floats(min_value=0.001, max_value=1e11))
 def test_a_printed_rate_reads_back_within_its_four_digits(rate_fps: float) -> None:
     assert units.parse_rate(units.format_rate(rate_fps)) == pytest.approx(rate_fps, rel=5.1e-4)

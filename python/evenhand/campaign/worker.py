@@ -35,6 +35,9 @@ from evenhand.series.remote_point import RemotePoint
 CLOSE_S = 10.0
 """That a worker waits for its scheduler to let it go."""
 CONNECT_S = 30.0
+"""That a worker tries to reach its scheduler."""
+STILL_S = 5.0
+"""After so long, and again, it says that it still tries."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -135,7 +138,8 @@ class WorkerProcess:
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
         with own_folder() as folder:
-            self._dask = asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop).result()
+            say(f"Testbed {self.bed.name!r} looks for the scheduler at {address}.")
+            self._dask = _tell_while(asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop), address, say)
             _here = self
             ended = asyncio.run_coroutine_threadsafe(self._watch(), loop)
             try:
@@ -221,6 +225,22 @@ class WorkerProcess:
         """False when who ordered the point has stopped, or gone, or the scheduler has: nobody will take it."""
         known = self._dask.state.tasks.get(task)
         return known is not None and known.state != "cancelled" and self._dask.status.name == "running"
+
+
+def _tell_while(starting: Future[T], address: str, say: Callable[[str], object]) -> T:
+    """Its result. HostError if there is none in the end: nobody should look at a silent terminal and wonder."""
+    waited_s = 0.0
+    while True:
+        try:
+            return starting.result(STILL_S)
+        except TimeoutError as error:
+            if starting.done():
+                raise
+            waited_s += STILL_S
+            if waited_s >= CONNECT_S + CLOSE_S:
+                starting.cancel()
+                raise no_scheduler(address, error) from error
+            say(f"No answer from {address} for {waited_s:.0f} s; it is tried for {CONNECT_S:.0f} s. Ctrl-C ends it.")
 
 
 _here: WorkerProcess | None = None

@@ -88,10 +88,19 @@ MixOption = Annotated[
     str | None,
     typer.Option("--mix", metavar="N/M", help="Of every N+M frames N are of the first and M of the second plan. Default: 50/50."),
 ]
-HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="N|N,M", help="Hosts per side, or left,right. Default: the maximum.")]
+HostsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hosts", metavar="N|N,M", help="Hosts per side, or left,right. Default: the maximum, unless the testbed file has dut.hosts."
+    ),
+]
 NetworksOption = Annotated[
     str | None,
-    typer.Option("--networks", metavar="R|R,S", help="Networks per side, or left,right, of nets-... plans. Default: the maximum."),
+    typer.Option(
+        "--networks",
+        metavar="R|R,S",
+        help="Networks per side, or left,right, of nets-... plans. Default: the maximum, unless the testbed file has dut.networks.",
+    ),
 ]
 HostModeOption = Annotated[
     str, typer.Option("--host-mode", metavar="MODE", help=f"{', '.join(MODES)}: how the host of a frame is chosen; for comparison runs.")
@@ -389,6 +398,12 @@ def _console(*, stderr: bool) -> Console:
 def write_json(document: Any) -> None:
     """The one document of `--json`."""
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def write_json_line(document: Any) -> None:
+    """One of several documents, of a verb that goes on: each is a line, so that a reader knows where it ends."""
+    sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
     sys.stdout.flush()
 
 

@@ -26,7 +26,7 @@ from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOp
 from evenhand.cli.options import CountOptions, with_options
 from evenhand.cli.told import error_part, told
 from evenhand.errors import HostError, RequestError
-from evenhand.procedure import check_reachable, default_plan_of, open_tester, read_setup
+from evenhand.procedure import check_reachable, open_tester, plan_defaults_of, read_setup
 from evenhand.progress import ProgressDisplay
 from evenhand.report import learning_lines
 from evenhand.trial import DEFAULT_ROUNDS, learn
@@ -59,7 +59,9 @@ def learn_hosts(
     In direct plans the DUT resolves each host that way (throughput and trial do so by themselves, before the first trial). In gateway plans
     it shows whether the DUT's routes lead to every host.
     """
-    address_plan = counts.read(plan or default_plan_of(testbed), where="--plan")
+    defaults = plan_defaults_of(testbed)
+    name = plan or defaults.plan
+    address_plan = counts.or_of(defaults, name).read(name, where="--plan")
     warn_about(address_plan)
     check_host_macs(host_macs, address_plan)
     rate_fps, wait_s = parse_rate(rate, where="--rate"), parse_duration(wait, where="--wait")

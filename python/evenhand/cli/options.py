@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -33,8 +33,8 @@ from evenhand.cli.common import (
     read_plan,
     run_file,
 )
-from evenhand.plan import AddressPlan, mix_versions
-from evenhand.procedure import DEFAULT_PLAN, Repetitions, default_plan_of
+from evenhand.plan import AddressPlan, mix_versions, plan_title
+from evenhand.procedure import PlanDefaults, Repetitions, plan_defaults_of
 from evenhand.series import RunStore
 from evenhand.units import parse_ratio
 
@@ -113,6 +113,17 @@ class CountOptions:
         """PlanError or RequestError if there is no such plan."""
         return read_plan(name, self.hosts, self.networks, where=where)
 
+    def or_of(self, defaults: PlanDefaults, name: str) -> CountOptions:
+        """What was given, and the rest from a testbed whose DUT is set up for this plan."""
+        if plan_title(name) != defaults.plan:
+            return self
+        return CountOptions(hosts=self.hosts or _pair(defaults.hosts), networks=self.networks or _pair(defaults.networks))
+
+
+def _pair(counts: tuple[int, int] | None) -> str | None:
+    """As it would be typed."""
+    return None if counts is None else ",".join(map(str, counts))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
@@ -159,12 +170,13 @@ class PlanOptions:
         """PlanError or RequestError if there is no such plan.
 
         Args:
-            testbed: As it is named on the command line: it may say which plan is meant where none is given.
+            testbed: As it is named on the command line: it may say which plan, and which addresses of it, are meant where none are given.
         """
-        wanted = self.plan or (DEFAULT_PLAN if testbed is None else default_plan_of(testbed))
-        name, other, share = read_mix(wanted, self.mix)
-        first = self.shape.read(name, where="--plan")
-        return first if other is None else mix_versions(first, self.shape.read(other, where="--plan"), share)
+        defaults = PlanDefaults() if testbed is None else plan_defaults_of(testbed)
+        name, other, share = read_mix(self.plan or defaults.plan, self.mix)
+        if other is None:
+            return replace(self.shape, counts=self.shape.counts.or_of(defaults, name)).read(name, where="--plan")
+        return mix_versions(self.shape.read(name, where="--plan"), self.shape.read(other, where="--plan"), share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

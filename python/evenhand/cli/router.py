@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shlex
 import signal
 from contextlib import suppress
 from dataclasses import replace
@@ -14,19 +16,19 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.common import (
-    JsonOption,
     LargestFrameOption,
     VlanOption,
     err,
     out,
+    parse_counts,
     quoted,
     read_largest_frame,
-    write_json,
+    write_json_line,
 )
 from evenhand.cli.device import DeviceOptions, HashName, elements_option
 from evenhand.cli.options import CountOptions, vars_of, with_options
 from evenhand.errors import RequestError
-from evenhand.plan import SideName, plan_title
+from evenhand.plan import AddressPlan, SideName, plan_title
 from evenhand.predict import predict
 from evenhand.procedure import USUAL_MAX_FRAME_SIZE
 from evenhand.reference import (
@@ -39,6 +41,7 @@ from evenhand.reference import (
     ReferenceRouter,
     reference_router,
 )
+from evenhand.reference.cpus import RouterCpus
 from evenhand.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
 from evenhand.testbed.vlan import VlansOfSides, parse_vlans
 from evenhand.units import format_count, parse_duration, parse_ratio
@@ -80,7 +83,9 @@ def router(
             help=f"The testbed file that is written for the tester (must not exist). Default: {DEFAULT_NAME}, or the next free name.",
         ),
     ] = None,
-    json_output: JsonOption = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Write JSON documents to stdout, a line each: one when it is ready, its counters at the end.")
+    ] = False,
 ) -> None:
     """Run the reference router until Ctrl-C, joined by memif, and write the testbed file with which a tester finds it."""
     address_plan = counts.read(plan, where="PLAN")
@@ -94,7 +99,6 @@ def router(
         }
         print(json.dumps(dut.router_config(address_plan, {"left": devices["left"], "right": devices["right"]}, cpu=0), indent=1))
         return
-    given = "".join(f" --{option} {value}" for option, value in vars_of(counts).items() if value is not None)
     check_place(testbed)
     counters: dict[str, Any] | None = None
     console = err()
@@ -102,18 +106,19 @@ def router(
     def say(line: str) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
-    with reference_router(address_plan, dut) as running, written_testbed(testbed, testbed_text(running), say=say) as file:
-        console.print(f"The router forwards on CPU {running.cpu}; Ctrl-C ends it. In another terminal:", markup=False)
+    with reference_router(address_plan, dut) as running, written_testbed(testbed, testbed_text(running, counts), say=say) as file:
         fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
         maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
-        console.print(
-            f"  evenhand throughput {quoted(file)} --plan {address_plan.title}{given} --maximum-rate {maximum} --waits short",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
+        words = ["evenhand", "throughput", str(file), "--maximum-rate", maximum, "--waits", "short"]
+        for line in others_lines(running.cpus):
+            say(line)
+        say(f"The router forwards on CPU {running.cpu}; Ctrl-C ends it. In another terminal:")
+        say(f"  {shlex.join(words)}")
+        say(f"{quoted(file)} names plan and addresses, so no verb needs them: {address_plan.title}, {describe_hosts(address_plan)}.")
         if dut.model is not None:
-            console.print(
-                f"Predicted for {address_plan.title}: {format_count(round(fps))} fps per direction, both directions.", markup=False
-            )
+            say(f"Predicted for these: {format_count(round(fps))} fps per direction, both directions.")
+        if json_output:
+            write_json_line(ready_document(running, address_plan, file, fps if dut.model is not None else None, words))
         with suppress(KeyboardInterrupt):
             signal.pause()
         counters = running.stop()
@@ -122,7 +127,7 @@ def router(
     if counters is None:
         return
     if json_output:
-        write_json({"command": "router", **counters})
+        write_json_line({"command": "router", **counters})
         return
     for side in ("left", "right"):
         out().print(
@@ -131,6 +136,46 @@ def router(
             f"{format_count(counters[side]['element_dropped_frames'])} dropped by full elements.",
             markup=False,
         )
+
+
+def ready_document(
+    router: ReferenceRouter, plan: AddressPlan, testbed: Path, predicted_fps: float | None, words: list[str]
+) -> dict[str, Any]:
+    """For `--json`: all that another program needs to measure it, and to end it."""
+    return {
+        "command": "router",
+        "event": "ready",
+        "pid": os.getpid(),
+        "testbed": str(testbed.absolute()),
+        "plan": plan.title,
+        "hosts": {side.name: side.hosts.count for side in plan.sides},
+        "networks": {side.name: side.hosts.network_count for side in plan.sides},
+        "cpu": router.cpu,
+        "tester_cpus": list(router.tester_cpus),
+        "other_router": router.cpus.other,
+        "is_cpu_shared": router.cpus.is_shared,
+        "predicted_fps_per_direction": predicted_fps,
+        "try": words,
+    }
+
+
+def describe_hosts(plan: AddressPlan) -> str:
+    """`65,534 x 65,534 hosts`, `10 x 10 hosts in 4 x 4 networks`."""
+    sides = [plan.left.hosts, plan.right.hosts]
+    hosts = " x ".join(format_count(each.count) for each in sides) + " hosts"
+    if all(each.network_count == 1 for each in sides):
+        return hosts
+    return f"{hosts} in {' x '.join(format_count(each.network_count) for each in sides)} networks"
+
+
+def others_lines(cpus: RouterCpus) -> list[str]:
+    """What somebody else's router on this host has to do with this one's results."""
+    if cpus.other is None:
+        return []
+    own = "Measure with one at a time, or give each CPUs of its own: taskset -c 2,3 evenhand router ..."
+    if cpus.is_shared:
+        return [f"Warning: another reference router, of {cpus.other}, forwards on CPU {cpus.router} as well: there is no CPU left. {own}"]
+    return [f"Another reference router, of {cpus.other}, runs on this host; the testers of both may use the same CPUs. {own}"]
 
 
 def read_dut(
@@ -192,8 +237,10 @@ def read_defect(text: str) -> tuple[str, float]:
     return kind, parse_ratio(ratio, where="--defect")
 
 
-def testbed_text(router: ReferenceRouter) -> str:
-    """The testbed file of a tester on the other CPUs."""
+def testbed_text(router: ReferenceRouter, counts: CountOptions) -> str:
+    """The testbed file of a tester on the other CPUs. With the addresses that were given: what verbs then send is what was predicted."""
+    given = {name: parse_counts(text, where=f"--{name}") for name, text in vars_of(counts).items()}
+    addresses = "".join(f"{name} = {list(pair) if isinstance(pair, tuple) else pair}\n" for name, pair in given.items() if pair is not None)
     return (
         "# Written by `evenhand router`, and gone when it ends.\n"
         "isolated_test_environment = true # both ends of the cables are in this machine\n"
@@ -201,7 +248,7 @@ def testbed_text(router: ReferenceRouter) -> str:
         f'\n[right]\ndevice = "{router.right_device}"\n{_vlan_key(router, "right")}'
         f"\n[tester]\ncpus = {list(router.tester_cpus)}\n"
         "\n# Where the router runs: what this host does to it is recorded, and is not the router's loss.\n"
-        f'[dut]\nplan = "{plan_title(router.plan)}"\n'
+        f'[dut]\nplan = "{plan_title(router.plan)}"\n{addresses}'
         f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {router.ring_frames}\n"
         f"largest_frame_size = {router.dut.largest_frame_size}\n"
         f"{limits_text(router)}"

@@ -25,7 +25,7 @@ from evenhand.plan import (
 from evenhand.procedure.single_pair import OMISSION, SinglePair
 from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.testbed.vlan import Vlans, show_vlans
-from evenhand.trial import Deviation, LearningResult, TrialResult
+from evenhand.trial import Deviation, LearningResult, TrialResult, causes_of_invalid, describe_causes
 from evenhand.units import format_count, format_duration, format_ratio
 
 
@@ -142,44 +142,65 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstTesterFigures:
-    """The worst that the tester showed of itself in the valid trials: what a reader may hold against the result."""
+    """The worst that the tester showed of itself in the valid trials: what a reader may hold against the result.
 
-    max_overdue_us: float
-    max_poll_gap_us: float
-    missed_frames: int
-    max_clock_error_ppm: float
-    max_offered_error: float
+    Where no trial was valid these are the figures of the INVALID ones, so that a reader sees by how much the tester failed.
+    """
+
+    is_of_invalid_trials: bool
+    """No trial was valid, although there were some."""
+    max_overdue_us: float | None
+    """None, like the others, if there was no trial at all."""
+    max_poll_gap_us: float | None
+    missed_frames: int | None
+    max_clock_error_ppm: float | None
+    max_offered_error: float | None
     """Largest relative distance of offered from intended load."""
     longest_absence_us: float | None
     """Of a CPU of the DUT, taken away by this host; None if the DUT is not on this host."""
+    invalid_reasons: Mapping[str, int]
+    """Codes of what made trials INVALID, and how many trials each spoiled; none if all were valid."""
 
     @classmethod
     def of(cls, trials: Iterable[TrialResult]) -> WorstTesterFigures:
-        valid = [trial for trial in trials if trial.is_valid]
-        directions = [direction for trial in valid for direction in trial.directions.values()]
+        made = list(trials)
+        valid = [trial for trial in made if trial.is_valid]
+        counted = valid or made
+        directions = [direction for trial in counted for direction in trial.directions.values()]
         return cls(
-            max_overdue_us=max((d.sender.max_overdue_us for d in directions), default=0.0),
-            max_poll_gap_us=max((d.receiver.max_poll_gap_us for d in directions), default=0.0),
-            missed_frames=sum(trial.missed_frames for trial in valid),
-            max_clock_error_ppm=max((abs(trial.clock_error_ppm) for trial in valid), default=0.0),
+            is_of_invalid_trials=bool(made) and not valid,
+            max_overdue_us=max((d.sender.max_overdue_us for d in directions), default=None),
+            max_poll_gap_us=max((d.receiver.max_poll_gap_us for d in directions), default=None),
+            missed_frames=sum(trial.missed_frames for trial in counted) if counted else None,
+            max_clock_error_ppm=max((abs(trial.clock_error_ppm) for trial in counted), default=None),
             max_offered_error=max(
-                (abs(d.offered_fps / trial.intended_fps - 1) for trial in valid for d in trial.directions.values()), default=0.0
+                (abs(d.offered_fps / trial.intended_fps - 1) for trial in counted for d in trial.directions.values()), default=None
             ),
-            longest_absence_us=max((cpu.longest_us for trial in valid for cpu in trial.watched_cpus or ()), default=None),
+            longest_absence_us=max((cpu.longest_us for trial in counted for cpu in trial.watched_cpus or ()), default=None),
+            invalid_reasons=causes_of_invalid(made),
         )
 
     def __str__(self) -> str:
+        known = (self.max_overdue_us, self.max_poll_gap_us, self.missed_frames, self.max_offered_error, self.max_clock_error_ppm)
+        if None in known:
+            return "no trial, so no figures"
+        overdue_us, gap_us, missed_frames, offered_error, clock_ppm = (value or 0 for value in known)
         away = ""
         if self.longest_absence_us is not None:
             away = f"; this host took the DUT's CPU away for {format_duration(self.longest_absence_us / 1e6)} at most"
-        return (
-            f"latest frame {format_duration(self.max_overdue_us / 1e6)} after its time, longest poll gap "
-            f"{format_duration(self.max_poll_gap_us / 1e6)}, {format_count(self.missed_frames)} frames missed by the tester's ports, "
-            f"offered load off by at most {format_ratio(self.max_offered_error)}, clock by {self.max_clock_error_ppm:.1f} ppm{away}"
+        told = (
+            f"latest frame {format_duration(overdue_us / 1e6)} after its time, longest poll gap "
+            f"{format_duration(gap_us / 1e6)}, {format_count(missed_frames)} frames missed by the tester's ports, "
+            f"offered load off by at most {format_ratio(offered_error)}, clock by {clock_ppm:.1f} ppm{away}"
         )
+        if not self.is_of_invalid_trials:
+            return told
+        return f"no trial was valid ({describe_causes(self.invalid_reasons)}); in the INVALID ones: {told}"
 
-    def to_document(self) -> dict[str, float | None]:
+    def to_document(self) -> dict[str, Any]:
         return {
+            "is_of_invalid_trials": self.is_of_invalid_trials,
+            "invalid_reasons": dict(self.invalid_reasons),
             "max_overdue_us": self.max_overdue_us,
             "max_poll_gap_us": self.max_poll_gap_us,
             "missed_frames": self.missed_frames,

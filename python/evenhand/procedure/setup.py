@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.errors import RequestError
 from evenhand.lab import Lab, LinuxLab, VmLab, lab_names, lab_status
 from evenhand.nearest import nearest
-from evenhand.plan import AddressPlan, plan_title
+from evenhand.plan import AddressPlan, make_plan, plan_title
 from evenhand.reference import ReferenceRouter
 from evenhand.testbed import Testbed, TestbedDut, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
 from evenhand.trial import find_engine
@@ -51,6 +51,11 @@ class Setup:
         own = self.testbed.dut.plan if self.lab is None else self.lab.plan
         return DEFAULT_PLAN if own is None else plan_title(own)
 
+    def make_own_plan(self) -> AddressPlan:
+        """The same with its addresses: those that the DUT is set up for, if that is known, else all."""
+        dut = self.testbed.dut
+        return make_plan(self.own_plan, dut.pair("hosts"), networks=dut.pair("networks"))
+
     def engine_command(self, engine: Path | None) -> list[str]:
         """HostError if there is no engine."""
         path = find_engine(engine)
@@ -76,6 +81,17 @@ class Setup:
                 where=f"{self.name}: dut.plan",
                 next_step=f"Use --plan {plan_title(known)}, or set the DUT up for {plan.title}, and name that in the file.",
             )
+        self._check_networks(plan)
+
+    def _check_networks(self, plan: AddressPlan) -> None:
+        """RequestError if there are more than the DUT knows: it would lose all frames to the others."""
+        for side, known in zip(plan.sides, self.testbed.dut.pair("networks") or (), strict=False):
+            asked = side.hosts.network_count
+            if asked > known:
+                raise RequestError(
+                    f"the DUT is set up for {known} networks on the {side.name}, not for {asked}", where=f"{self.name}: dut.networks",
+                    next_step=f"Use --networks with at most {known}, or set the DUT up for more, and say so in the file.",
+                )  # fmt: skip
 
     def check_frame_size(self, size: int) -> None:
         """RequestError if the DUT's interfaces do not take frames of this size: it would lose all of them (R8219-20)."""
@@ -97,16 +113,33 @@ class Setup:
         return {"name": self.name, "testbed": self.testbed.model_dump(mode="json"), "dut": dut}
 
 
-def default_plan_of(testbed: str) -> str:
-    """The same of a testbed as it is named on the command line, before its ports are checked."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDefaults:
+    """What is meant of the address plan where a command line does not say it."""
+
+    plan: str = DEFAULT_PLAN
+    hosts: tuple[int, int] | None = None
+    """Of this plan, left and right; None: its maximum."""
+    networks: tuple[int, int] | None = None
+
+
+def plan_defaults_of(testbed: str) -> PlanDefaults:
+    """Of a testbed as it is named on the command line, before its ports are checked."""
     if testbed.startswith(LAB_PREFIX):
         lab = lab_status(testbed.removeprefix(LAB_PREFIX))
-        return DEFAULT_PLAN if lab is None else plan_title(lab.plan)
+        return PlanDefaults() if lab is None else PlanDefaults(plan=plan_title(lab.plan))
     try:
-        known = read_testbed(Path(testbed)).dut.plan
+        dut = read_testbed(Path(testbed)).dut
     except RequestError:
-        return DEFAULT_PLAN  # told when the file is read for its ports
-    return DEFAULT_PLAN if known is None else plan_title(known)
+        return PlanDefaults()  # told when the file is read for its ports
+    return PlanDefaults() if dut.plan is None else PlanDefaults(
+        plan=plan_title(dut.plan), hosts=dut.pair("hosts"), networks=dut.pair("networks")
+    )  # fmt: skip
+
+
+def default_plan_of(testbed: str) -> str:
+    """The plan alone."""
+    return plan_defaults_of(testbed).plan
 
 
 def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:

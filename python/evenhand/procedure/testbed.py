@@ -237,10 +237,14 @@ class OpenTestbed:
                 break
         return BackToBackTable(rows=tuple(rows))
 
+    def _plan(self, given: str | AddressPlan | None) -> AddressPlan:
+        if given is None:
+            return self.setup.make_own_plan()
+        return make_plan(given) if isinstance(given, str) else given
+
     def _own_loop(self, goal: DelayGoal, conditions: Conditions) -> OwnLoop:
         """Before the tester is open: it has the same CPUs."""
-        given = conditions.get("plan", self.setup.own_plan)
-        plan = make_plan(given) if isinstance(given, str) else given
+        plan = self._plan(conditions.get("plan"))
         self.setup.check_plan(plan)
         size, _ = choose_frames(plan, conditions.get("frame_size"), tag_octets=self.setup.testbed.tag_octets)
         self.setup.check_frame_size(largest_octets(size))
@@ -253,8 +257,7 @@ class OpenTestbed:
 
     def _sizes(self, frame_sizes: Sequence[FrameSize], conditions: Conditions) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
         """All of them are checked before the first is measured."""
-        given = conditions.get("plan", self.setup.own_plan)
-        plan = make_plan(given) if isinstance(given, str) else given
+        plan = self._plan(conditions.get("plan"))
         sizes, notes = check_frame_sizes(plan, frame_sizes, tag_octets=self.setup.testbed.tag_octets)
         for note in notes:
             self.on_event(Note(text=note))
@@ -285,7 +288,7 @@ class OpenTestbed:
         Args:
             check: Called with what is known before the DUT learns its hosts, which may take a minute; raises if there is no use in it.
         """
-        address_plan = plan if isinstance(plan, AddressPlan) else make_plan(plan or self.setup.own_plan)
+        address_plan = self._plan(plan)
         self.setup.check_plan(address_plan)
         size, note = choose_frames(address_plan, frame_size, tag_octets=self.setup.testbed.tag_octets)
         if note is not None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import queue
 import subprocess
 import threading
@@ -19,6 +18,7 @@ from evenhand.own_folder import own_folder
 from evenhand.plan import AddressPlan, SideName
 from evenhand.programs import ROUTER, find_program, how_to_get_programs
 from evenhand.reference.config import ReferenceDut
+from evenhand.reference.cpus import RouterCpus, chosen_cpus
 
 SIDES: tuple[SideName, SideName] = ("left", "right")
 RING_LOG2 = 14
@@ -38,14 +38,15 @@ _ERROR_OF_KIND: dict[str, type[EvenhandError]] = {"bad_request": RequestError, "
 class ReferenceRouter:
     """A router that runs. Made by `reference_router`."""
 
-    def __init__(self, dut: ReferenceDut, plan: AddressPlan, folder: Path, *, cpu: int, tester_cpus: Sequence[int], program: Path) -> None:
+    def __init__(self, dut: ReferenceDut, plan: AddressPlan, folder: Path, *, cpus: RouterCpus, program: Path) -> None:
         """Start it and wait until it forwards. RequestError, HostError or EngineError if it does not."""
         self.dut = dut
         self.plan = plan.name
-        self.cpu = cpu
-        self.tester_cpus = tuple(tester_cpus)
+        self.cpus = cpus
+        self.cpu = cpus.router
+        self.tester_cpus = cpus.tester
         self._folder = folder
-        self._config = dut.router_config(plan, {side: self._device(side, "server") for side in SIDES}, cpu=cpu)
+        self._config = dut.router_config(plan, {side: self._device(side, "server") for side in SIDES}, cpu=self.cpu)
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._lines: queue.Queue[str | None] = queue.Queue()
         config = folder / "router.json"
@@ -190,21 +191,16 @@ def reference_router(
     """A reference router for this plan, until the block ends, however it ends.
 
     Args:
-        cpus: Those to share with the tester: the first is the router's. Default: all that this process may use.
+        cpus: Those to share with the tester: the first is the router's. Default: all that this process may use; the router's is the first
+            that no living router of this host has; `ReferenceRouter.cpus` tells whether there was one.
 
     Raises:
         HostError: There is no router program, or fewer than two CPUs.
         EngineError: It ended while it was needed, which ended the block with another error.
     """
-    available = sorted(os.sched_getaffinity(0)) if cpus is None else list(cpus)
-    if len(available) < 2:
-        raise HostError(
-            f"{len(available)} CPU: the router and the tester need one each", where="CPUs",
-            next_step="Allow this process a second one; `evenhand check` shows those that it may use.",
-        )  # fmt: skip
     path = find_program(ROUTER, program)
-    with own_folder() as folder:
-        router = ReferenceRouter(dut, plan, folder, cpu=available[0], tester_cpus=available[1:], program=path)
+    with chosen_cpus(cpus) as shared, own_folder() as folder:
+        router = ReferenceRouter(dut, plan, folder, cpus=shared, program=path)
         try:
             yield router
         except EvenhandError as error:

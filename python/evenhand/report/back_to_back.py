@@ -6,9 +6,9 @@ from __future__ import annotations
 from rich.table import Table
 
 from evenhand.fitted import FittedTable
-from evenhand.procedure import BackToBack, BackToBackTable, WorstTesterFigures
-from evenhand.report.throughput import describe_limit, dut_lines
-from evenhand.trial import Verdict, join_directions
+from evenhand.procedure import BackToBack, BackToBackTable
+from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration
 
 COLUMNS = ("octets", "average", "minimum", "maximum", "std. dev.", "corrected buffer time", "throughput", "repetitions")
@@ -49,9 +49,7 @@ def back_to_back_lines(table: BackToBackTable) -> list[str]:
     lines += [*profile.sent_lines, *dut_lines(profile)]
     trials = [trial for row in table.rows for trial in row.trials]
     if trials:
-        counts = ", ".join(f"{sum(trial.verdict is verdict for trial in trials)} {verdict}" for verdict in Verdict)
-        tester = str(WorstTesterFigures.of(trials)) if any(trial.is_valid for trial in trials) else "no valid trial, so no figures"
-        lines.append(f"Bursts: {len(trials)} ({counts}). Tester: {tester}.")
+        lines.append(trials_line(trials, what="Bursts"))
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations]
 
 

@@ -144,8 +144,9 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     lines.append(f"Trials PASS/FAIL/INVALID: {counts}. INVALID trials were repeated; they say nothing of the router.")
     figures = WorstTesterFigures.of(trial.result for case in cases for trial in case.result.trials)
     away_us = max(case.counters["model"]["longest_gap_us"] for case in cases)
+    late_us = figures.max_overdue_us or 0.0
     lines.append(
-        f"The tester's latest frame was {format_duration(figures.max_overdue_us / 1e6)} late; the router was away from its ports for at"
+        f"The tester's latest frame was {format_duration(late_us / 1e6)} late; the router was away from its ports for at"
         f" most {format_duration(away_us / 1e6)}."
     )
     lines += verification_lines(first.result.goal)

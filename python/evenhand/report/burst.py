@@ -6,10 +6,9 @@ from __future__ import annotations
 from rich.table import Table
 
 from evenhand.fitted import FittedTable
-from evenhand.procedure import BurstInterval, BurstIntervals, WorstTesterFigures
-from evenhand.report.throughput import describe_limit, dut_lines
+from evenhand.procedure import BurstInterval, BurstIntervals
+from evenhand.report.throughput import describe_limit, dut_lines, trials_line
 from evenhand.search import Outcome
-from evenhand.trial import Verdict
 from evenhand.units import format_count, format_duration, format_ratio
 
 
@@ -38,10 +37,7 @@ def burst_lines(result: BurstIntervals) -> list[str]:
         *profile.sent_lines,
         *dut_lines(profile),
     ]
-    trials = [trial.result for trial in result.trials]
-    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in trials)} {verdict}" for verdict in Verdict)
-    tester = str(WorstTesterFigures.of(trials)) if any(trial.is_valid for trial in trials) else "no valid trial, so no figures"
-    lines.append(f"Trials: {len(trials)} ({counts}). Tester: {tester}.")
+    lines.append(trials_line([trial.result for trial in result.trials]))
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 
 

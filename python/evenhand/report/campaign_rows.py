@@ -13,7 +13,8 @@ from typing import Literal
 
 from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
-from evenhand.series import FIGURES, CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
+from evenhand.series import FIGURES, CampaignRecord, Point, PointRecord, Repetition, StoredSearch, StoredTrial
+from evenhand.series.conditions import SearchConditions, conditions_of
 from evenhand.trial import DirectionResult, Verdict
 
 Value = str | int | float | bool | None
@@ -115,18 +116,32 @@ def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[
     return _trial(of)
 
 
+def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[Place], Value]:
+    """Of the point, or, where there is none, of the search. A file whose search does not tell has no value."""
+
+    def of(place: Place) -> Value:
+        if place.record is not None:
+            return get(place.record.point)
+        try:
+            return None if place.search is None else get(conditions_of(place.search))
+        except ValueError:
+            return None
+
+    return of
+
+
 _CONDITIONS = (
     Column("point", "text", _point(lambda p: p.point.key)),
     Column("suite", "text", _point(lambda p: p.point.suite)),
     Column("procedure", "text", _point(lambda p: p.point.procedure)),
-    Column("plan", "text", _point(lambda p: p.point.plan)),
-    Column("hosts_left", "integer", _point(lambda p: p.point.hosts[0])),
-    Column("hosts_right", "integer", _point(lambda p: p.point.hosts[1])),
-    Column("networks_left", "integer", _point(lambda p: p.point.networks[0])),
-    Column("networks_right", "integer", _point(lambda p: p.point.networks[1])),
-    Column("frame_size", "text", _point(lambda p: str(p.point.frame_size))),
-    Column("directions", "text", _point(lambda p: " ".join(p.point.directions))),
-    Column("hash_type", "text", _point(lambda p: p.point.hash_type)),
+    Column("plan", "text", _under(lambda c: c.plan)),
+    Column("hosts_left", "integer", _under(lambda c: c.hosts[0])),
+    Column("hosts_right", "integer", _under(lambda c: c.hosts[1])),
+    Column("networks_left", "integer", _under(lambda c: c.networks[0])),
+    Column("networks_right", "integer", _under(lambda c: c.networks[1])),
+    Column("frame_size", "text", _under(lambda c: str(c.frame_size))),
+    Column("directions", "text", _under(lambda c: " ".join(c.directions))),
+    Column("hash_type", "text", _under(lambda c: c.hash_type)),
 )
 _VERDICTS = tuple(Column(f"trials_{verdict.lower()}", "integer", _count(verdict)) for verdict in Verdict)
 _FIGURE = (
@@ -137,13 +152,19 @@ _OF_REPETITION = (
     Column("repetition", "integer", _repetition(lambda r: r.number)),
     # As text: it has 64 bits without a sign, and many readers make a float of it.
     Column("seed", "text", lambda place: _seed(place)),
-    Column("testbed", "text", _repetition(lambda r: r.testbed)),
+    Column("testbed", "text", lambda place: _testbed(place)),
 )
 
 
 def _seed(place: Place) -> Value:
     source = place.repetition or place.search
     return None if source is None else str(source.seed)
+
+
+def _testbed(place: Place) -> Value:
+    if place.repetition is not None:
+        return place.repetition.testbed
+    return None if place.search is None else place.search.setup.get("name")
 
 
 _COUNTS: Mapping[str, Callable[[DirectionResult], int]] = {

@@ -9,10 +9,10 @@ from rich.table import Table
 
 from evenhand.fitted import FittedTable
 from evenhand.plan import Direction
-from evenhand.procedure import DelayResult, DelayTest, WorstTesterFigures
+from evenhand.procedure import DelayResult, DelayTest
 from evenhand.report.check import STAMPS
-from evenhand.report.throughput import describe_limit, dut_lines
-from evenhand.trial import Verdict, join_directions
+from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration
 
 DEFINITION = (
@@ -61,9 +61,7 @@ def delay_lines(result: DelayResult) -> list[str]:
     if result.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
         lines.append(f"The tester itself did not keep this load, which says nothing of the DUT: {reasons}.")
-    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in result.trials)} {verdict}" for verdict in Verdict)
-    tester = str(WorstTesterFigures.of(result.trials)) if result.valid else "no valid trial, so no figures"
-    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
+    lines.append(trials_line(result.trials))
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 
 

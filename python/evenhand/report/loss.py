@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.fitted import FittedTable
-from evenhand.procedure import FrameLoss, LossOutcome, LossPoint, WorstTesterFigures
-from evenhand.report.throughput import describe_limit, dut_lines
-from evenhand.trial import Verdict, join_directions
+from evenhand.procedure import FrameLoss, LossOutcome, LossPoint
+from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
 BAR_CELLS = 20
@@ -50,10 +50,7 @@ def loss_lines(result: FrameLoss) -> list[str]:
         named = ", ".join(format_ratio(point.share) for point in result.unmeasured)
         lines.append(f"No valid trial at {named} of the maximum: the tester itself did not keep the load, which says nothing of the DUT.")
     lines += [*profile.sent_lines, *dut_lines(profile)]
-    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in result.trials)} {verdict}" for verdict in Verdict)
-    is_any_valid = any(trial.is_valid for trial in result.trials)
-    tester = str(WorstTesterFigures.of(result.trials)) if is_any_valid else "no valid trial, so no figures"
-    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
+    lines.append(trials_line(result.trials))
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 
 

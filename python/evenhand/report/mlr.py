@@ -7,17 +7,17 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.fitted import FittedTable
-from evenhand.procedure import Profile, WorstTesterFigures, search_deviations
+from evenhand.procedure import Profile, search_deviations
 from evenhand.report.throughput import (
     ceiling_lines,
     describe_limit,
     dut_lines,
     patience_lines,
     summary_lines,
+    trials_line,
     trials_table,
 )
 from evenhand.search import GoalResult, MlrResult, SearchResult, describe_goal_outcome
-from evenhand.trial import Verdict
 from evenhand.units import format_count, format_duration, format_ratio
 
 
@@ -74,10 +74,7 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     lines += dut_lines(profile)
     lines += ceiling_lines(result.goal, profile)
     lines += patience_lines(result.goal)
-    counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
-    is_any_valid = any(t.result.is_valid for t in result.trials)
-    tester = str(WorstTesterFigures.of(t.result for t in result.trials)) if is_any_valid else "no valid trial, so no figures"
-    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
+    lines.append(trials_line([trial.result for trial in result.trials]))
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in search_deviations(result, profile)]
 
 

@@ -7,9 +7,9 @@ from rich.table import Table
 
 from evenhand.fitted import FittedTable
 from evenhand.plan import Direction
-from evenhand.procedure import Recovery, WorstTesterFigures
-from evenhand.report.throughput import describe_limit, dut_lines
-from evenhand.trial import Verdict, join_directions
+from evenhand.procedure import Recovery
+from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration
 
 DEFINITION = (
@@ -54,9 +54,7 @@ def recovery_lines(result: Recovery) -> list[str]:
     if result.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
         lines.append(f"The tester itself did not keep this load, which says nothing of the DUT: {reasons}.")
-    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in result.trials)} {verdict}" for verdict in Verdict)
-    tester = str(WorstTesterFigures.of(result.trials)) if result.valid else "no valid trial, so no figures"
-    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
+    lines.append(trials_line(result.trials))
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 
 

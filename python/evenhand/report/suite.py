@@ -13,7 +13,7 @@ from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations, throughput_document
 from evenhand.report.throughput import verification_lines
 from evenhand.search import Outcome, ThroughputResult
-from evenhand.trial import Deviation, Verdict
+from evenhand.trial import Deviation, Verdict, describe_causes
 from evenhand.units import format_count, format_duration, format_ratio
 
 
@@ -88,9 +88,11 @@ def _search_line(entry: SuiteEntry) -> str:
         rates = [("passed", result.highest_passed_fps), ("really offered", result.highest_offered_fps)]
         shown = ", ".join(f"highest load {what} {'none' if rate is None else format_count(rate) + ' fps'}" for what, rate in rates)
         said.append(f"{_words(result.outcome)}: {shown} per direction")
-    said.append(
-        f"tester late by at most {format_duration(figures.max_overdue_us / 1e6)}, poll gap {format_duration(figures.max_poll_gap_us / 1e6)}"
-    )
+    if figures.max_overdue_us is not None and figures.max_poll_gap_us is not None:
+        late, gap = (format_duration(value_us / 1e6) for value_us in (figures.max_overdue_us, figures.max_poll_gap_us))
+        said.append(f"tester late by at most {late}, poll gap {gap}")
+    if figures.is_of_invalid_trials:
+        said.append(f"no trial was valid ({describe_causes(figures.invalid_reasons)})")
     return f"{entry.profile.plan.label}, {entry.profile.hosts}: {'; '.join(said)}."
 
 

@@ -77,12 +77,15 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     lines += start_lines(result.goal)
     lines += ceiling_lines(result.goal, profile)
     lines += patience_lines(result.goal)
-    counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
-    is_any_valid = any(t.result.is_valid for t in result.trials)
-    tester = str(WorstTesterFigures.of(t.result for t in result.trials)) if is_any_valid else "no valid trial, so no figures"
-    lines.append(f"Trials: {len(result.trials)} ({counts}). Tester: {tester}.")
+    lines.append(trials_line([trial.result for trial in result.trials]))
     lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in collect_deviations(result.trials, profile)]
     return lines
+
+
+def trials_line(trials: Sequence[TrialResult], *, what: str = "Trials") -> str:
+    """How many trials of each verdict, and what the tester showed of itself in them."""
+    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in trials)} {verdict}" for verdict in Verdict)
+    return f"{what}: {len(trials)} ({counts}). Tester: {WorstTesterFigures.of(trials)}."
 
 
 def dut_lines(profile: Profile) -> list[str]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
-from evenhand.trial import TrialResult, Verdict
+from evenhand.trial import TrialResult, Verdict, causes_of_invalid, describe_causes
 from evenhand.units import format_count, format_duration, format_rate
 
 FULL_LENGTH_S = 60.0
@@ -252,6 +252,10 @@ def describe_outcome(result: ThroughputResult) -> str:
         case Outcome.BELOW_MINIMUM:
             return f"below the minimum of {format_count(result.goal.lowest_fps)} fps per direction: no load passed"
         case Outcome.TESTER_LIMIT:
-            return f"tester limit: the tester itself could not keep the load. Highest load passed: {passed}; really offered: {offered}"
+            causes = describe_causes(causes_of_invalid(trial.result for trial in result.trials)) or "INVALID trials"
+            return (
+                f"tester limit: the tester itself could not keep the load ({causes}). Highest load passed: {passed};"
+                f" really offered in a valid trial: {offered}"
+            )
         case Outcome.STOPPED:
             return f"stopped before the end. Highest load passed: {passed}"

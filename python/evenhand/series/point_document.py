@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
-from evenhand.plan import Direction
-from evenhand.series.campaign import HashType, Point, ProcedureName
+from evenhand.series.campaign import Point, ProcedureName
+from evenhand.series.conditions import are_sound
 
-_SIDES = ("left", "right")
 _PAIRS = ("hosts", "networks", "directions")
 """Tuples, which JSON has as lists."""
 
@@ -30,18 +29,12 @@ def read_point(document: Mapping[str, Any]) -> Point:
 
 def check_point(point: Point) -> None:
     """ValueError if a value is not of its type: a run file may come from anybody."""
-    texts = (point.key, point.suite, point.plan)
-    pairs = (*point.hosts, *point.networks)
-    wholes = (*pairs, point.repetitions, point.number + 1 if isinstance(point.number, int) else None)
+    wholes = (point.repetitions, point.number + 1 if isinstance(point.number, int) else None)
     is_sound = (
-        all(isinstance(text, str) for text in texts)
-        and len(point.hosts) == len(point.networks) == len(_SIDES)
+        all(isinstance(text, str) for text in (point.key, point.suite))
         and all(isinstance(whole, int) and not isinstance(whole, bool) and whole >= 1 for whole in wholes)
-        and isinstance(point.frame_size, int | str)
         and point.procedure in get_args(ProcedureName)
-        and point.hash_type in (None, *get_args(HashType))
-        and 1 <= len(point.directions) == len(set(point.directions) & set(get_args(Direction)))
-        and isinstance(point.plan_options, Mapping)
+        and are_sound(point)
         and isinstance(point.goal, Mapping)
     )
     if not is_sound:

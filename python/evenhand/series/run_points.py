@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import get_args
 
-from evenhand.plan import plan_title
-from evenhand.series.campaign import HashType, Point, PointRecord, ProcedureName, Repetition, state_of
+from evenhand.series.campaign import Point, PointRecord, ProcedureName, Repetition, state_of
+from evenhand.series.conditions import conditions_of, configured
 from evenhand.series.figures import value_of
 from evenhand.series.point_document import check_point
 from evenhand.series.reading import StoredSearch
@@ -54,31 +55,18 @@ def _conditions(search: StoredSearch) -> str:
     goal = {key: value for key, value in search.goal.items() if key != "known_fps"}
     same = [
         _REPETITION.sub("", search.name), search.kind, search.plan, search.frame_size, setup.get("mix"), setup.get("directions"),
-        _configured(setup), goal,
+        configured(setup), goal,
     ]  # fmt: skip
     return json.dumps(same, sort_keys=True)
 
 
-def _configured(setup: Mapping[str, Any]) -> Any:
-    return (setup.get("dut") or {}).get("config")
-
-
 def _point_record(key: str, suite: str, number: int, group: Sequence[StoredSearch]) -> PointRecord:
     first = group[0]
-    setup, plan = first.setup, first.plan
     procedure = procedure_of(first)
     assert procedure is not None
-    mix = setup.get("mix") or {}
-    versions = mix.get("versions")
-    names = versions["plans"] if versions else [plan.get("name", "")]
-    sides = [plan.get(side, {}).get("hosts", {}) for side in ("left", "right")]
-    point = Point(
-        key=key, suite=suite, number=number, procedure=procedure, plan="+".join(map(plan_title, names)),
-        plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},
-        hosts=(_count(sides[0], "host"), _count(sides[1], "host")), networks=(_count(sides[0], "network"), _count(sides[1], "network")),
-        frame_size=mix.get("imix") or first.frame_size, directions=tuple(setup.get("directions") or ("forward", "reverse")),
-        hash_type=_hash_type(setup), goal=first.goal, repetitions=len(group),
-    )  # fmt: skip
+    under = conditions_of(first)
+    conditions = {field.name: getattr(under, field.name) for field in fields(under)}
+    point = Point(key=key, suite=suite, number=number, procedure=procedure, goal=first.goal, repetitions=len(group), **conditions)
     repetitions = tuple(_repetition(index, search, procedure) for index, search in enumerate(group, start=1))
     check_point(point)
     finished = [repetition for repetition in repetitions if repetition.finished_at is not None]
@@ -102,14 +90,3 @@ def _repetition(number: int, search: StoredSearch, procedure: ProcedureName) -> 
 def why_no_number(outcome: str | None) -> str:
     """For people."""
     return _WITHOUT_NUMBER.get(str(outcome), str(outcome).replace("_", " "))
-
-
-def _count(hosts: Mapping[str, Any], name: str) -> int:
-    """Of a range's part; 1 where the plan has none."""
-    part = hosts.get(name)
-    return 1 if part is None else int(part["count"])
-
-
-def _hash_type(setup: Mapping[str, Any]) -> HashType | None:
-    elements = (_configured(setup) or {}).get("elements") or {}
-    return next((name for name in get_args(HashType) if name == elements.get("hash")), None)

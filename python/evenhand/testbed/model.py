@@ -49,6 +49,11 @@ def _plan_name(value: Any) -> Any:
         raise RefusedError(error) from error
 
 
+def _as_pair(value: Any) -> Any:
+    """`10` of a file as left and right alike; what is neither a number nor a list is left to the model's checks."""
+    return (value, value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _mac(value: Any) -> Any:
     """In lower case. A group address is nobody's own, and frames from it would be dropped by every DUT."""
     if not isinstance(value, str):
@@ -106,6 +111,7 @@ Fact = Annotated[str, Field(min_length=1, max_length=300)]
 DutInterface = Annotated[str, BeforeValidator(_interface)]
 DutSystem = Literal["linux", "openbsd", "freebsd", "vpp"]
 """What a DUT may run that is reached over SSH."""
+Pair = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=2, max_length=2, strict=False), BeforeValidator(_as_pair)]
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
 
 
@@ -208,6 +214,10 @@ class TestbedDut(_Table):
 
     plan: Annotated[str, BeforeValidator(_plan_name)] | None = None
     """The address plan that it is set up for; None if that is not known here."""
+    hosts: Pair | None = None
+    """Left, right: of this plan, where a command line names no others. None: the plan's maximum."""
+    networks: Pair | None = None
+    """The same of its networks; the DUT knows no more of them."""
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)] = ()
     """Of this host, that the DUT runs on; none for a DUT elsewhere."""
     ring_frames: Annotated[int, Field(ge=1, le=1 << 24)] | None = None
@@ -223,6 +233,23 @@ class TestbedDut(_Table):
     """The DUT's interface to the tester's left port, as the DUT names it; `right` likewise."""
     right: DutInterface | None = None
     facts: DutFacts = DutFacts()
+
+    @model_validator(mode="after")
+    def _counts_fit_the_plan(self) -> TestbedDut:
+        if self.plan is None:
+            if self.hosts is not None or self.networks is not None:
+                raise ValueError("hosts and networks are those of a plan: name it with plan")
+            return self
+        try:
+            make_plan(self.plan, self.pair("hosts"), networks=self.pair("networks"))
+        except EvenhandError as error:
+            raise RefusedError(error) from error
+        return self
+
+    def pair(self, name: Literal["hosts", "networks"]) -> tuple[int, int] | None:
+        """`hosts` or `networks`, of left and right."""
+        counts = getattr(self, name)
+        return None if counts is None else (counts[0], counts[1])
 
     @model_validator(mode="after")
     def _is_reachable(self) -> TestbedDut:

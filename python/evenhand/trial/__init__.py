@@ -28,6 +28,8 @@ from evenhand.trial.result import (
     Variation,
     Verdict,
     WatchedCpu,
+    causes_of_invalid,
+    describe_causes,
     join_directions,
 )
 from evenhand.trial.simulated import SimulatedMeasurer
@@ -73,6 +75,8 @@ __all__ = [
     "Watch",
     "WatchedClock",
     "WatchedCpu",
+    "causes_of_invalid",
+    "describe_causes",
     "find_engine",
     "join_directions",
     "learn",
