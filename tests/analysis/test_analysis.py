@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy
 import pytest
 
@@ -217,6 +219,17 @@ def test_a_series_that_passes_the_highest_load_has_no_shape_and_no_degradation()
     assert curve.shape.rise_end == 2
     assert "passed at the highest load that was tried: the plateau is at least as high" in " ".join(curve.shape.sentences)
     assert found.published == ()
+
+
+def test_a_burst_as_long_as_the_longest_that_was_tried_is_a_lower_bound() -> None:
+    """R9004-11: of back-to-back it stands with the searches of the repetition, not with the procedure's outcome."""
+    searches = [{"outcome": outcome, "longest_burst_frames": 900} for outcome in ("found", "at_maximum")]
+    found = point(1, [900.0], procedure="back-to-back")
+    (repetition,) = found.repetitions
+    assert not found.is_at_least
+    assert replace(found, repetitions=(replace(repetition, result={"repetitions": searches}),)).is_at_least
+    assert not replace(found, repetitions=(replace(repetition, result={"repetitions": searches[:1]}),)).is_at_least
+    assert not replace(found, repetitions=(replace(repetition, result={"repetitions": "hostile"}),)).is_at_least
 
 
 def test_a_median_below_the_bounds_is_known() -> None:

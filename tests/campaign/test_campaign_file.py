@@ -80,7 +80,7 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"suite": [{}]}, "", "missing here: name, suite 1: name", "Add name. Add name to suite 1."),
     ({"name": "x", "suit": [{"name": "a"}]}, "suit", "unknown key 'suit'", "Did you mean [[suite]]?"),
     ({"name": "x", "every_suit": {"hosts": 4}}, "every_suit", "unknown key 'every_suit'", "Did you mean [every-suite]?"),
-    (campaign({}, referense={}), "referense", "unknown key 'referense'", "Did you mean [reference]?"),
+    (campaign({}, refxerence={}), "refxerence", "unknown key 'refxerence'", "Did you mean [reference]?"),
     (campaign({}, **{"every-suite": {"hots": 3}}), "every-suite: hots", "unknown key 'hots'", "Did you mean 'hosts'?"),
     (campaign({}, every_suite={"repetitions": "2"}), "every-suite: repetitions", "'2' is not", "without quotes: 2."),
     (campaign({"repetitions": "3"}, **{"every-suite": {"repetitions": 2}}), "suite 'a': repetitions", "'3' is not", "3."),

@@ -89,8 +89,17 @@ class HookRun:
 
 AT_OR_ABOVE_MAXIMUM = "at_or_above_maximum"
 """The outcome of a search whose maximum load passed."""
+AT_LONGEST_BURST = "at_maximum"
+"""The same of a burst in back-to-back."""
 AT_LEAST = ">= "
 """Before a lower bound."""
+
+
+def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> bool:
+    """Whether the figure of a procedure that ended so is one. Of back-to-back it is the average of several bursts: of any such burst."""
+    bursts = (result or {}).get("repetitions")
+    outcomes = [burst.get("outcome") for burst in bursts if isinstance(burst, Mapping)] if isinstance(bursts, list) else []
+    return outcome == AT_OR_ABOVE_MAXIMUM or AT_LONGEST_BURST in outcomes
 
 
 def is_median_at_least(at_maximum: int, values: int) -> bool:
@@ -131,8 +140,8 @@ class Repetition:
 
     @property
     def is_at_least(self) -> bool:
-        """Whether its value is a lower bound: the highest load that was tried passed (MLR-10)."""
-        return self.value is not None and self.outcome == AT_OR_ABOVE_MAXIMUM
+        """Whether its value is a lower bound: the highest load, or the longest burst, that was tried passed (MLR-10)."""
+        return self.value is not None and is_lower_bound(self.outcome, self.result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.locks import holder_of
-from evenhand.series.campaign import AT_OR_ABOVE_MAXIMUM, Point, PointState, state_of
+from evenhand.series.campaign import Point, PointState, is_lower_bound, state_of
 from evenhand.series.campaign_lock import campaign_resource
 from evenhand.series.point_document import read_point
 from evenhand.series.reading import Row, RunTables, as_mapping, as_texts, open_to_read
@@ -109,7 +109,9 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     )  # fmt: skip
     return PointStatus(
         point=point, state=state, reason=reason or stopped_early, finished=len(finished), values=values, trials=trials,
-        at_maximum=sum(repetition["outcome"] == AT_OR_ABOVE_MAXIMUM for repetition in valued),
+        at_maximum=sum(
+            is_lower_bound(r["outcome"], None if r["result"] is None else as_mapping(r["result"], "repetitions.result")) for r in valued
+        ),
         measured_s=sum(repetition["measured_s"] for repetition in finished),
         under_way_s=sum(r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None),
     )  # fmt: skip
