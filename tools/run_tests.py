@@ -115,7 +115,7 @@ def run_python_tests(name: str, marked: str, *, at_once: int = 1) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-m", f"({marked}) and not slow and not vm and not nic"]
-        command += ["-rs", "--durations=5", "--durations-min=5", f"--junitxml={report}"]
+        command += ["-rs", "--durations=40", "--durations-min=4", f"--junitxml={report}"]
         command += ["-n", str(at_once), "--dist", "worksteal"] if at_once > 1 else []
         try:
             exit_code = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False).returncode

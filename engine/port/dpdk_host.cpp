@@ -138,7 +138,9 @@ void keep_off(const std::vector<unsigned>& cpus) {
 
 void stop_dpdk() {
     if (!started) return;
-    rte_eal_cleanup();
+    // No rte_eal_cleanup(): it unmaps DPDK's memory under the feet of DPDK's interrupt thread, which lives as long as the process and may be
+    // reading what closing the last port has changed. On a busy host one end in some hundred was a SIGSEGV there. All that it would give back
+    // is memory without a name (--in-memory, --no-huge), which the end of the process gives back too.
     drop_runtime_folder();
     started = false;
 }

@@ -29,7 +29,7 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
 /// Keep the calling thread, which reads requests and reports, off these CPUs if that leaves it any.
 void keep_off(const std::vector<unsigned>& cpus);
 
-/// Stop DPDK at the end of the process, if it was started.
+/// Leave DPDK, if it was started, and what it keeps in the file system. The process has to end next: DPDK's own threads live until then.
 void stop_dpdk();
 
 /// Whether this names a PCI device (0000:01:00.0 with or without arguments).

@@ -3,20 +3,51 @@
 
 from __future__ import annotations
 
-import difflib
+import shlex
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic.fields import FieldInfo
 
 from evenhand.errors import EvenhandError, RequestError
+from evenhand.nearest import nearest
 from evenhand.plain_words import in_plain_words
+from evenhand.toml_words import as_toml, toml_to_write
 from evenhand.units import Quantity
 
 MOST_LISTED = 30
 """Keys that an error names beside the nearest one."""
+Loc = tuple[str | int, ...]
+"""A place in a document, as pydantic calls it."""
+_RUN_FILE = b"SQLite format 3\0"
+
+
+class FileKind(Enum):
+    """Files that people write, and mistake for each other."""
+
+    TESTBED = "testbed file"
+    CAMPAIGN = "campaign file"
+
+    @property
+    def title(self) -> str:
+        return self.value
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """At the top of such a file, and of no other."""
+        if self is FileKind.TESTBED:
+            return frozenset({"isolated_test_environment", "left", "right", "tester", "limits"})
+        return frozenset({"suite", "every-suite", "every_suite", "preset"})
+
+    def instead_of(self, other: FileKind, path: Path) -> str:
+        """What to do with the other one, where this one belongs."""
+        if other is FileKind.TESTBED:
+            return f"Name a campaign file, and this one with --testbed: evenhand run CAMPAIGN --testbed {shlex.quote(str(path))}"
+        return f"Name a testbed file, with [left], [right] and [tester]; a campaign is measured by: evenhand run {shlex.quote(str(path))}"
 
 
 class RefusedError(ValueError):
@@ -42,71 +73,137 @@ def with_unit(quantity: Quantity, parse: Callable[[str], float]) -> BeforeValida
     return BeforeValidator(read)
 
 
-def read_toml(path: Path, *, what: str) -> dict[str, Any]:
+def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
     """The document of a TOML file.
 
-    Args:
-        what: Such as "testbed file".
-
     Raises:
-        RequestError: It cannot be read, or is not TOML.
+        RequestError: It cannot be read, is not TOML, or is a file of the other kind.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        if content.startswith(_RUN_FILE):
+            raise RequestError(
+                f"this is a run file, and not a {kind.title}",
+                where=str(path),
+                next_step=f"Name a {kind.title}; `evenhand show {shlex.quote(str(path))}` shows this one.",
+            )
+        document = tomllib.loads(content.decode())
     except OSError as error:
-        raise RequestError(f"this file cannot be read: {error.strerror}", where=str(path), next_step=f"Name a {what}.") from error
+        raise RequestError(f"this file cannot be read: {error.strerror}", where=str(path), next_step=f"Name a {kind.title}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RequestError(f"this file is not TOML: {error}", where=str(path), next_step="Correct it there.") from error
+    for other in FileKind:
+        if other is not kind and other.keys & document.keys() and not kind.keys & document.keys():
+            raise RequestError(f"this is a {other.title}, and not a {kind.title}", where=str(path), next_step=kind.instead_of(other, path))
+    return document
 
 
-def unknown_key(key: str, known: list[str], *, where: str) -> RequestError:
-    """With the nearest known one."""
-    nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    hint = f"Did you mean {nearest[0]!r}?" if nearest else ""
-    listed = "" if nearest and len(known) > MOST_LISTED else f"Known here: {', '.join(known)}."
+def unknown_key(key: str, known: Sequence[str], *, where: str, written: Mapping[str, str] | None = None) -> RequestError:
+    """With the nearest known one.
+
+    Args:
+        written: How those that are tables stand in the file, such as `[[suite]]`.
+    """
+    near = nearest(key, known, cutoff=0.5)
+    hint = "" if near is None else f"Did you mean {(written or {}).get(near, repr(near))}?"
+    listed = "" if near is not None and len(known) > MOST_LISTED else f"Known here: {', '.join(known)}."
     return RequestError(f"unknown key {key!r}", where=where, next_step=" ".join(part for part in (hint, listed) if part))
 
 
-def first_problem(error: ValidationError) -> Any:
-    """The one that is told: a misspelt key shows up twice, as unknown and as missing, and the unknown one is what the user wrote."""
-    return sorted(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")[0]
-
-
-def refusal(problem: Any, root: type[BaseModel], *, at: str) -> RequestError:
-    """What pydantic found, with its value and what to do next.
+def refusal(
+    error: ValidationError, root: type[BaseModel], *, where: str, place: Callable[[Loc], str], advice: Mapping[str, str]
+) -> RequestError:
+    """What is told of all that pydantic found, with what to do next: an unknown key first, since one that was misspelt is missing too;
+    then all that is missing, at once; then the first value that is wrong.
 
     Args:
-        problem: See `first_problem`.
         root: The model that was made.
-        at: The file, and the place in it.
+        where: The file.
+        place: Names a place in it, such as `tester.cpus`, by what pydantic calls it; "" is the file itself.
+        advice: How a key of `root` that is missing is added, where that takes more than its name.
     """
-    if problem["type"] == "extra_forbidden":
-        *parents, key = problem["loc"]
-        return unknown_key(str(key), known_keys(root, parents), where=at)
-    if problem["type"] == "missing":
-        return RequestError("this key is missing", where=at, next_step="Add it.")
-    refused = problem.get("ctx", {}).get("error")
-    if isinstance(refused, RefusedError):
-        return RequestError(str(refused), where=at, next_step=refused.next_step)
+    problems = error.errors(include_url=False)
+    unknown = next((problem for problem in problems if problem["type"] == "extra_forbidden"), None)
+    missing = [problem["loc"] for problem in problems if problem["type"] == "missing"]
+    if unknown is None and missing:
+        return _all_missing(missing, root, where=where, place=place, advice=advice)
+    problem: Any = problems[0] if unknown is None else unknown
+    loc = problem["loc"]
+    at = _at(where, place(loc))
+    if unknown is not None:
+        known = headings(_model_at(root, loc[:-1]), above="".join(f"{part}." for part in loc[:-1] if isinstance(part, str)))
+        return unknown_key(str(loc[-1]), list(known), where=at, written=known)
+    cause = problem.get("ctx", {}).get("error")
+    if isinstance(cause, RefusedError):
+        return RequestError(str(cause), where=at, next_step=cause.next_step)
     if problem["type"] == "value_error":  # between several keys, in our own words
-        shown = "" if isinstance(problem["input"], dict) else f"{problem['input']!r}: "
-        return RequestError(f"{shown}{refused}", where=at, next_step="Correct it there.")
+        shown = "" if isinstance(problem["input"], dict) else f"{as_toml(problem['input'])}: "
+        return RequestError(f"{shown}{cause}", where=at, next_step="Correct it there.")
     what, next_step = in_plain_words(problem["type"], problem["input"], problem.get("ctx", {}))
-    return RequestError(what, where=at, next_step=next_step)
+    keys = [part for part in loc if isinstance(part, str)]
+    return RequestError(what, where=at, next_step=toml_to_write(problem["type"], problem["input"], keys) or next_step)
 
 
-def known_keys(root: type[BaseModel], parents: list[Any]) -> list[str]:
-    """Of the table at this place, as the user writes them."""
+def _all_missing(
+    missing: Sequence[Loc], root: type[BaseModel], *, where: str, place: Callable[[Loc], str], advice: Mapping[str, str]
+) -> RequestError:
+    """Together, and tables with the keys that they need: each would else be found only after the one before it was added."""
+    names, steps = [], []
+    for *parents, key in missing:
+        field = _fields(_model_at(root, parents))[str(key)]
+        inside, heading = place(tuple(parents)), _heading(field, ".".join(str(part) for part in (*parents, key) if isinstance(part, str)))
+        names.append(heading or place((*parents, key)))
+        if heading is not None:
+            needed = [name for name, inner in _fields(_model_in(field.annotation)).items() if inner.is_required()]
+            steps.append(f"Add {heading}{' with ' * bool(needed)}{' and '.join(needed)}.")
+        else:
+            steps.append(advice.get(str(key)) or f"Add {key}{' to ' * bool(inside)}{inside}.")
+    if len(missing) > 1:
+        return RequestError(f"missing here: {', '.join(names)}", where=where, next_step=" ".join(steps))
+    is_table = names[0].startswith("[")
+    return RequestError(
+        f"this {'table' if is_table else 'key'} is missing",
+        where=_at(where, place(missing[0])),
+        next_step=steps[0] if is_table else "Add it.",
+    )
+
+
+def _at(where: str, place: str) -> str:
+    return f"{where}: {place}" if place else where
+
+
+def headings(model: type[BaseModel], *, above: str = "") -> dict[str, str]:
+    """All keys of a table, by name, as they are written: tables by the line above them, others in quotes.
+
+    Args:
+        above: The table's own name with a dot, if it has one.
+    """
+    return {name: _heading(field, above + name) or repr(name) for name, field in _fields(model).items()}
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """By the names that the file has."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _model_at(root: type[BaseModel], place: Sequence[str | int]) -> type[BaseModel]:
+    """Of the table at this place."""
     table: Any = root
-    for part in parents:
-        if isinstance(part, int):  # the model of a list's items has been reached by the list's name
-            continue
-        table = _model_in(next(field for name, field in table.model_fields.items() if part in (name, field.alias)).annotation)
-    return [field.alias or name for name, field in table.model_fields.items()]
+    for part in place:
+        if isinstance(part, str):  # the model of a list's items has been reached by the list's name
+            table = _model_in(next(field for name, field in table.model_fields.items() if part in (name, field.alias)).annotation)
+    return table  # type: ignore[no-any-return]
+
+
+def _heading(field: FieldInfo, name: str) -> str | None:
+    """The line above a table, or above each of several; None for a key that is no table."""
+    if _model_in(field.annotation) is None:
+        return None
+    return f"[[{name}]]" if get_origin(field.annotation) is tuple else f"[{name}]"
 
 
 def _model_in(annotation: Any) -> Any:
-    """The model in `Model`, `Model | None` or `tuple[Model, ...]`."""
+    """The model in `Model`, `Model | None` or `tuple[Model, ...]`; None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next(found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part)) is not None)
+    return next((found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part)) is not None), None)

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from evenhand.nearest import nearest
+from evenhand.toml_words import as_toml
 
 _Bounds = Mapping[str, Any]
 _WORDS: Mapping[str, Callable[[_Bounds], tuple[str, str]]] = {
@@ -16,8 +20,6 @@ _WORDS: Mapping[str, Callable[[_Bounds], tuple[str, str]]] = {
     "greater_than_equal": lambda bounds: ("is too small", f"Write {_at_least(bounds['ge'])}."),
     "less_than": lambda bounds: (f"must be below {bounds['lt']:g}", f"Write a value below {bounds['lt']:g}."),
     "less_than_equal": lambda bounds: ("is too large", f"Write {bounds['le']:g} or less."),
-    "literal_error": lambda bounds: ("is not what stands here", f"Write {bounds['expected']}."),
-    "enum": lambda bounds: ("is not what stands here", f"Write {bounds['expected']}."),
     "string_type": lambda _: ("is not a text", 'Write it in quotes: "...".'),
     "bool_type": lambda _: ("is neither true nor false", "Write true or false, without quotes."),
     "model_type": lambda _: ("is not a table", "Write keys below a line with its name in brackets."),
@@ -34,6 +36,8 @@ def in_plain_words(kind: str, value: Any, bounds: _Bounds) -> tuple[str, str]:
         kind: The type of pydantic's error.
         bounds: Its context.
     """
+    if kind in ("literal_error", "enum"):
+        return none_of(value, re.findall(r"'([^']*)'", bounds["expected"]), in_quotes=True)
     if kind in _WORDS:
         what, next_step = _WORDS[kind](bounds)
     elif kind.startswith(("int_", "float_")):
@@ -42,7 +46,20 @@ def in_plain_words(kind: str, value: Any, bounds: _Bounds) -> tuple[str, str]:
         what, next_step = _LIST
     else:
         what, next_step = "is not what stands here", "Write another value."
-    return f"{value!r} {what}", next_step
+    return f"{as_toml(value)} {what}", next_step
+
+
+def none_of(value: Any, names: list[str], *, in_quotes: bool) -> tuple[str, str]:
+    """A word that is not among those that may stand here: what is wrong with it, and what to do.
+
+    Args:
+        in_quotes: As in a file; on a command line there are none.
+    """
+    shown = [f'"{name}"' if in_quotes else name for name in names]
+    near = nearest(value, names) if isinstance(value, str) else None
+    hint = "" if near is None else f"Did you mean {shown[names.index(near)]}?"
+    listed = " or ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
+    return f"{as_toml(value)} is none of {', '.join(names)}", hint or f"{'Write' if in_quotes else 'Use'} {listed}."
 
 
 def _at_least(number: float) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,13 +41,15 @@ def point(
     reason: str | None = None,
     directions: tuple[Direction, ...] = BOTH,
     testbed: str = "lab",
+    maximum: float = math.inf,
 ) -> PointRecord:
-    """A point whose repetitions ended with these values; None: with none."""
+    """A point whose repetitions ended with these values; None: with none. `maximum`: the highest load that was tried."""
     has_value = any(value is not None for value in values)
     repetitions = tuple(
         Repetition(
             number=number, seed=number, testbed=testbed, started_at=WHEN, finished_at=WHEN,
-            outcome="found" if value is not None else "tester_limit", value=value, result=None, searches=(),
+            outcome="tester_limit" if value is None else "at_or_above_maximum" if value >= maximum else "found",
+            value=None if value is None else min(value, maximum), result=None, searches=(),
         )
         for number, value in enumerate(values, start=1)
     )  # fmt: skip

@@ -31,6 +31,13 @@ def many(values: list[float], *, hash_type: HashType | None = "type1") -> PointR
     return point(65534, values, suite="gateway", plan=GATEWAY, hash_type=hash_type)
 
 
+def capped(found: PointRecord, maximum: float) -> PointRecord:
+    """The same, if no higher load had been tried."""
+    return point(
+        found.point.hosts[0], found.values, suite=found.point.suite, plan=found.point.plan, hash_type=found.point.hash_type, maximum=maximum
+    )
+
+
 # Curves
 
 
@@ -171,6 +178,69 @@ def test_noise_gives_no_verdict() -> None:
     verdict = verdict_of(pair(wide), many([value * 1.1 for value in wide]))
     assert verdict.finding == "unknown"
     assert verdict.sentence.startswith("No verdict")
+
+
+@pytest.mark.parametrize(
+    ("one", "all_of_it", "maximum", "finding", "words"),
+    [
+        (
+            1e5,
+            1e5,
+            9e4,
+            "unknown",
+            "No verdict: the highest load that was tried passed with one address pair and with 65,534 addresses a side",
+        ),
+        (4e4, 4e5, 1e5, "hides", "Biased: one address pair hides at least 60.0 %"),
+        (9.9e4, 4e5, 1e5, "unknown", "No verdict: the highest load that was tried passed with 65,534 addresses a side (99"),
+        (4e5, 5e4, 1e5, "shows_more", "One address pair shows more, at least 200"),
+        (4e5, 9.9e4, 1e5, "unknown", "No verdict: the highest load that was tried passed with one address pair ("),
+    ],
+)
+def test_a_lower_bound_is_no_value(one: float, all_of_it: float, maximum: float, finding: str, words: str) -> None:
+    """MLR-10, SEED-07: of a DUT that passes the highest load nobody knows what one pair hides of it."""
+    found = analyse(record(capped(pair(noisy(one, 10, 0.001)), maximum), capped(many(noisy(all_of_it, 10, 0.001)), maximum)))
+    (verdict,) = found.bias
+    assert verdict.finding == finding
+    assert verdict.sentence.startswith(words)
+    assert any("lower bounds, since the highest load that was tried passed" in warning for warning in found.warnings)
+
+
+def test_a_series_that_passes_the_highest_load_has_no_shape_and_no_degradation() -> None:
+    """SEED-66, R8219-17, MLR-10."""
+    (curve,) = analyse(record(*(point(n, [2e5] * 4, maximum=1e5) for n in (1, 2, 4)))).curves
+    assert curve.shape is None
+    assert curve.degradations == ()
+    found = analyse(record(point(1, [5e4] * 4, maximum=1e5), *(point(n, [2e5] * 4, maximum=1e5) for n in (2, 4, 8))))
+    (curve,) = found.curves
+    assert curve.shape is not None
+    assert curve.shape.is_capped
+    assert curve.shape.rise_end == 2
+    assert "passed at the highest load that was tried: the plateau is at least as high" in " ".join(curve.shape.sentences)
+    assert found.published == ()
+
+
+def test_a_median_below_the_bounds_is_known() -> None:
+    """One of ten repetitions that passed the highest load makes no lower bound of the median."""
+    (curve,) = analyse(record(point(1, [9e4, 9.1e4, 9.2e4, 2e5], maximum=1e5), point(2, [9e4, 9.1e4, 2e5, 2e5], maximum=1e5))).curves
+    assert [p.is_at_least for p in curve.points] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("gateway_fps", "direct_fps", "bound", "is_flagged"),
+    [
+        (2e5, 2e5, "unknown", False),
+        (2e5, 9e4, "at_least", True),
+        (2e5, 9.9e4, "at_least", False),
+        (5e4, 9e4, "none", True),
+    ],
+)
+def test_a_ratio_of_lower_bounds_says_so(gateway_fps: float, direct_fps: float, bound: str, is_flagged: bool) -> None:
+    """SEED-70, MLR-10."""
+    direct = [point(n, [direct_fps] * 4, maximum=1e5) for n in (1, 2, 4)]
+    below = [point(1, [1e4] * 4)] if bound == "unknown" else []
+    (ratio,) = analyse(record(*(below or direct[:1]), *direct[1:], capped(many([gateway_fps] * 4), 1e5))).ratios
+    assert ratio.ratio.bound == bound
+    assert ratio.is_flagged == is_flagged
 
 
 def test_many_neighbours_that_cost_show_in_the_verdict() -> None:

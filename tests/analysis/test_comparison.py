@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.analysis import Comparison, compare
 from evenhand.errors import RequestError
+from evenhand.report.comparison import comparison_lines, show_ratio_of
 from evenhand.series.campaign import PointRecord
 from tests.analysis.records import noisy, point, record
 
@@ -112,6 +113,30 @@ def test_a_difference_beyond_the_noise_is_told_with_enough_repetitions_only() ->
     assert both(point(1, a), point(1, b)).points[0].others[0].is_different is True
     assert both(point(1, a), point(1, noisy(1e5, 10, 0.002, seed=2))).points[0].others[0].is_different is False
     assert both(point(1, a[:5]), point(1, b[:5])).points[0].others[0].is_different is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "bound", "shown", "is_different", "is_below"),
+    [
+        (2e5, 2e5, "unknown", "? 1.000", None, False),
+        (2e5, 5e4, "at_most", "<= 0.500", True, True),
+        (5e4, 2e5, "at_least", ">= 2.000", True, False),
+        (2e5, 9.9e4, "at_most", "<= 0.990", True, False),
+    ],
+)
+def test_a_lower_bound_makes_the_ratio_one(
+    before: float, after: float, bound: str, shown: str, is_different: bool | None, is_below: bool
+) -> None:  # fmt: skip
+    """MLR-10: what two runs do above the highest load that was tried is not compared."""
+    comparison = both(*(point(16, [value] * 6, maximum=1e5) for value in (before, after)))
+    (value,) = comparison.points[0].others
+    assert value.ratio is not None
+    assert value.ratio.bound == bound
+    assert show_ratio_of(value) == shown
+    assert value.is_different is is_different
+    assert bool(comparison.below(0.97)) is is_below
+    text = " ".join(comparison_lines(comparison))
+    assert "the highest load that was tried passed" in text
 
 
 def test_what_differs_in_the_set_ups_is_named_with_both_values() -> None:

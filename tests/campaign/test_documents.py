@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+from rich.console import Console
 
+from evenhand.report.campaign_status import campaign_table
+from evenhand.series.campaign_status import read_status
 from tests.campaign.small_campaign import small, write_campaign
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "result.schema.json").read_text())
@@ -45,3 +50,17 @@ def test_run_and_status_tell_the_same_in_the_form_of_all_verbs(tmp_path: Path) -
     assert status["left_s"] == 0
     latency = status["points"][-1]
     assert (latency["procedure"], latency["unit"], len(latency["values"])) == ("latency", "us", 1)
+    _names_are_whole(tmp_path / "run.evenhand")
+
+
+def _names_are_whole(run: Path) -> None:
+    """At 80 columns, whatever they are: they are copied into `evenhand show --point`."""
+    status = read_status(run)
+    name = "a suite whose name is as long as a sentence"
+    points = tuple(replace(point, point=replace(point.point, key=f"{name}/{point.point.key}")) for point in status.points)
+    console = Console(width=80, file=io.StringIO())
+    for shown in (status, replace(status, points=points)):
+        console.print(campaign_table(shown))
+    told = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(point.point.key in told for point in (*status.points, *points))
+    assert max(map(len, told.splitlines())) <= 80

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from evenhand.cli.live_page import LivePage
 from evenhand.series import CampaignRecord, PointState, read_record
+from evenhand.series.going_on import resume_command
 from tests.campaign.small_campaign import OPTIONS, essence, write_campaign
 
 FILES = Path(__file__).parents[1] / "series" / "files"
@@ -142,7 +144,7 @@ def test_a_second_run_on_one_file_is_refused_and_status_tells_of_the_first(evenh
         first.kill()
         first.wait()
     assert first.returncode == 130
-    assert b"Go on with: evenhand run small.toml --resume --run run.evenhand" in told or b"No trial is stored" in told
+    assert b"Go on with: evenhand run --resume run.evenhand" in told or b"No trial is stored" in told
     assert (tmp_path / "run.html").exists() == (tmp_path / "run.evenhand").exists(), "no page without what it is the page of"
 
 
@@ -252,7 +254,39 @@ def test_the_file_is_found_by_its_campaign(evenhand: Evenhand, tmp_path: Path) -
     assert {point.state for point in read_record(path).points} == {PointState.MEASURED}
     none_left = evenhand("run", "small.toml", "--resume")
     assert none_left.returncode == 2
-    assert "no unfinished campaign of small.toml" in none_left.stderr
+    assert f"no unfinished campaign of small.toml is in this folder: {path.name} is finished" in none_left.stderr
+    assert f"evenhand report {path.name}" in none_left.stderr
+    (tmp_path / "small.toml").write_text((tmp_path / "small.toml").read_text().replace("test -e go", "test -f go"))
+    changed = evenhand("run", "small.toml", "--resume")
+    assert changed.returncode == 2
+    assert f"the campaign file was changed since the campaign in {path.name} began" in changed.stderr
+    assert "test -f go" in changed.stderr
+    other = evenhand("run", "other.toml", "--resume")
+    assert "no campaign of other.toml is in this folder" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "source", "command"),
+    [
+        (".", "small.toml", "evenhand run --resume run.evenhand"),
+        ("runs", "small.toml", "evenhand run --resume runs/run.evenhand"),
+        (".", "campaigns/a b.toml", "evenhand run 'campaigns/a b.toml' --resume --run run.evenhand"),
+    ],
+)
+def test_there_is_one_spelling_of_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, source: str, command: str
+) -> None:
+    """Three were told, of the same file."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs", "campaigns"):
+        Path(folder).mkdir()
+    Path(source).touch()
+    assert resume_command(Path(place) / "run.evenhand", Path(source)) == command
+
+
+def test_nobody_spells_it_otherwise() -> None:
+    texts = [path.read_text() for path in (Path(__file__).parents[2] / "python").rglob("*.py") if path.name not in ("going_on.py",)]
+    assert not [found for text in texts for found in re.findall(r"(?i)go on with:? [^\n]*--resume", text)]
 
 
 def test_a_testbed_that_was_changed_is_said_and_the_repetition_begins_anew(evenhand: Evenhand, tmp_path: Path) -> None:
@@ -291,7 +325,7 @@ def test_a_disk_that_fills_half_way_loses_no_trial_and_the_campaign_goes_on_with
     assert full.returncode == 3, full.stderr
     assert "Traceback" not in full.stderr
     assert "cannot be stored any further" in full.stderr
-    assert "Go on with: evenhand run small.toml --resume" in full.stderr
+    assert "Go on with: evenhand run --resume run.evenhand" in full.stderr
     before = [trial.result for p in record_of(tmp_path).points for r in p.repetitions for s in r.searches for trial in s.trials]
     assert before
     ended = evenhand(*RUN, "--resume")

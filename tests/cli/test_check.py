@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,34 @@ def test_a_demo_that_lacks_a_cpu_leads_to_the_check(evenhand: Run, engine_playin
     ended = evenhand("demo", "--no-run")
     assert ended.code == 3
     assert "`evenhand check` shows those that it may use" in ended.err
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_a_command_line_of_the_dut_that_is_not_reached_is_a_finding(
+    evenhand: Run, engine_playing: Play, testbed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plan: str
+) -> None:
+    """It ended the check before a port was looked at, and --json had nothing of the host."""
+    (tmp_path / "bin").mkdir()
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'ssh: connect to host r1 port 22: Connection refused' >&2\nexit 255\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
+    engine_playing("fair")
+    testbed.write_text(f'{TESTBED}[dut]\nssh = "root@r1"\nos = "linux"\nleft = "eth1"\nright = "eth2"\n')
+    line = ("check", testbed, "--plan", plan, "--ports-only", *QUICK)
+    shown = evenhand(*line)
+    assert shown.code == 0, shown.err
+    assert "This host" in shown.out
+    assert "The DUT is resolved." in shown.out
+    assert "The DUT's command line is not reached:" in shown.out
+    assert "Connection refused" in shown.out
+    document = fits(evenhand(*line, "--json").json)
+    assert "Connection refused" in document["testbed"]["unreached"]
+    assert document["testbed"]["is_dut_resolved"]
+    assert document["error"] is None
+    needed = evenhand(*line, "--require", "dut", "--json")
+    assert needed.code == 3
+    assert "Connection refused" in fits(needed.json)["error"]["what"]
+    measured = evenhand("trial", testbed, "--plan", plan, "--rate", "1kfps", "--no-run")
+    assert measured.code == 3
+    assert "Connection refused" in measured.err

@@ -106,3 +106,14 @@ def test_a_file_that_is_no_run_is_refused(evenhand: Run, measure: Measure) -> No
     Path("no.evenhand").write_text("no run")
     assert evenhand("compare", run, "no.evenhand").code == 2
     assert evenhand("compare", run).code == 2
+
+
+def test_single_trials_are_no_results_to_compare(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """\"Nothing in common\" of two trials at the same load told nobody what to do."""
+    engine_playing("simulated-640000")
+    for name in ("a.evenhand", "b.evenhand"):
+        evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--run", name)
+    error = evenhand("compare", "a.evenhand", "b.evenhand", "--json").json["error"]
+    assert error["what"].startswith("a.evenhand and b.evenhand have single trials only")
+    assert "evenhand throughput, loss or another procedure" in error["next"]
+    assert error["next"].endswith("evenhand show a.evenhand")

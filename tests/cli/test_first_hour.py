@@ -240,6 +240,22 @@ def test_a_trial_is_stored_like_all_others(evenhand: Run, engine_playing: Play, 
     assert len(list(tmp_path.glob("*.evenhand"))) == 1
 
 
+@pytest.mark.parametrize(
+    ("testbed", "what", "next_step"),
+    [
+        ("lab:foo", "there is no lab 'foo'", "There are lab:linux, lab:vm"),
+        ("lab:linus", "there is no lab 'linus'", "Did you mean lab:linux?"),
+        ("reference", "there is no testbed of this name", "`evenhand router gateway-v4 --testbed router.toml`"),
+    ],
+)
+def test_testbeds_that_there_are_not_are_told_from_those_that_there_are(evenhand: Run, testbed: str, what: str, next_step: str) -> None:
+    ended = evenhand("trial", testbed, "--rate", "1kfps", "--json")
+    assert ended.code == 2
+    assert what in ended.json["error"]["what"]
+    assert ended.json["error"]["where"] == testbed
+    assert next_step in ended.json["error"]["next"]
+
+
 def test_directions_have_one_name_in_all_verbs() -> None:
     assert read_directions(DirectionName.BOTH) == ("forward", "reverse")
     assert read_directions(DirectionName.REVERSE) == ("reverse",)

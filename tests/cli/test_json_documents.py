@@ -69,6 +69,13 @@ ELSEWHERE = {
 }
 
 
+def test_the_list_of_plans_is_as_the_schema_says(evenhand: Run) -> None:
+    document = evenhand("plan", "show", "--json").json
+    validate(document)
+    with pytest.raises(jsonschema.ValidationError):
+        validate({**document, "plans": [{**document["plans"][0], "hosts": 0}]})
+
+
 def validate(document: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     jsonschema.Draft202012Validator(SCHEMA).validate(document)

@@ -171,3 +171,39 @@ def test_openbsds_key_has_a_name(evenhand: Run) -> None:
         refused = evenhand("predict", "gateway-v4", "--key", wrong)
         assert refused.code == 2
         assert "four hexadecimal digits" in " ".join(refused.err.split())
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+@pytest.mark.parametrize(
+    ("elements", "table", "what", "next_step"),
+    [
+        ("8", "0,1,2,3", "8 elements, and the last that the table names is element 3", "Leave --elements out, or give 4;"),
+        ("2", "0,1,2,3", "2 elements, and the last that the table names is element 3", "or give 4;"),
+        ("2", "0,0", "2 elements, and the last that the table names is element 0", "or give 1;"),
+        ("3", "rings", "3 elements, and the last that the table names is element 1, and this NIC has 8 queues", "or give 2 or 8;"),
+    ],
+)
+def test_elements_that_a_table_contradicts_are_refused(
+    evenhand: Run, tmp_path: Path, plan: str, elements: str, table: str, what: str, next_step: str
+) -> None:
+    """RSS-04: what was predicted was of neither device, and the sentence below it spoke of entries that the table does not have."""
+    rings = tmp_path / "nic.txt"
+    rings.write_text("RX flow hash indirection table for eth0 with 8 RX ring(s):\n    0:      0     1     0     1\n")
+    given = ("--table", rings if table == "rings" else table, "--key", "common")
+    ended = evenhand("predict", plan, "--elements", elements, *given, "--json")
+    assert ended.code == 2
+    assert ended.json["error"]["what"] == what
+    assert next_step in ended.json["error"]["next"]
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_elements_that_a_table_agrees_with_are_taken(evenhand: Run, tmp_path: Path, plan: str) -> None:
+    rings = tmp_path / "nic.txt"
+    rings.write_text("RX flow hash indirection table for eth0 with 8 RX ring(s):\n    0:      0     1     0     1\n")
+    line = ("predict", plan, "--key", "common")
+    assert evenhand(*line, "--elements", "4", "--table", "0,1,2,3", "--json").json["device"]["elements"] == 4
+    assert evenhand(*line, "--table", rings, "--json").json["device"]["elements"] == 2
+    ended = evenhand(*line, "--elements", "8", "--table", rings)
+    assert "busiest element at most 5 % above 4 times the mean, the best that this table allows." in ended.out
+    assert "the best that this table allows" in evenhand(*line, "--table", "0,0,0,1").out
+    assert "the best that 4 entries allow 3 elements" in evenhand(*line, "--table", "0,1,2,0").out

@@ -6,12 +6,15 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from evenhand.cli.main import main
 from evenhand.lab import lab_status
+from evenhand.report.check import nics_table
 from tests.docs.documents import ROOT, Command, blocks, commands, matches
+from tests.host.test_checks import survey
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
@@ -132,6 +135,16 @@ def test_check_of_a_host_has_the_tables_that_the_document_shows(command: Command
         assert ended.returncode == 0, ended.stderr
     (shown,) = [block for block in blocks("text", document="docs/how-to/check-a-host.md") if block.text.startswith("This host")]
     assert _first_words(ended.stdout) == _first_words(shown.text)
+
+
+def test_the_check_of_a_host_that_is_shown_has_the_table_of_its_nics(tmp_path: Path) -> None:
+    """It has a PCI NIC, of which its other tables speak."""
+    (shown,) = [block for block in blocks("text", document="docs/how-to/check-a-host.md") if block.text.startswith("This host")]
+    table = nics_table(survey(tmp_path))
+    assert table is not None
+    heading = re.search(r"^NICs\n(.+)$", shown.text, re.MULTILINE)
+    assert heading is not None
+    assert re.split(r" {2,}", heading[1].strip()) == [str(column.header) for column in table.columns]
 
 
 def _first_words(text: str) -> list[str]:

@@ -138,3 +138,20 @@ def test_a_port_is_one_thing_however_it_is_written(tmp_path: Path) -> None:
     elsewhere = tmp_path / "namespace"
     elsewhere.touch()
     assert resources_of("net_af_packet0,iface=d0", namespace=elsewhere) != resources_of("net_af_packet0,iface=d0")
+
+
+@pytest.mark.parametrize(
+    ("device", "next_step"),
+    [
+        ("eth0", "net_af_packet0,iface=eth0 (net_af_packet1 for the other port), and a NIC that DPDK has by its PCI address"),
+        ("enp1s0f0np0", "net_af_packet0,iface=enp1s0f0np0"),
+        ("af_packet", "Did you mean net_af_packet?"),
+        ("memif0", "Did you mean net_memif?"),
+        ("0000:01:00", "A PCI address is written like 0000:01:00.0"),
+    ],
+)
+def test_a_port_by_another_name_is_told_how_it_is_written(device: str, next_step: str) -> None:
+    """Whoever names an interface as the kernel does has it there, and knows no driver of DPDK."""
+    with pytest.raises(RequestError, match="is no device with a driver that is allowed") as refused:
+        read_device(device)
+    assert next_step in refused.value.next_step

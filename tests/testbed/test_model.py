@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from evenhand.campaign import read_campaign
 from evenhand.cli.limits import LimitOptions
 from evenhand.errors import RequestError
 from evenhand.plan import make_plan
@@ -148,7 +149,7 @@ def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> N
     ("old", "new", "where", "words", "hint"),
     [
         ("line_rate", "linerate", "left.linerate", "unknown key 'linerate'", "Did you mean 'line_rate'?"),
-        ("[tester]", "[testers]", "testers", "unknown key 'testers'", "Did you mean 'tester'?"),
+        ("[tester]", "[testers]", "testers", "unknown key 'testers'", "Did you mean [tester]?"),
         ("cpus = [2, 3]", "cpu = [2]", "tester.cpu", "unknown key 'cpu'", "Did you mean 'cpus'?"),
         ("isolated_test_environment", "isolated_environment", "isolated_environment", "unknown key", "isolated_test_environment"),
         ("[tester]", '[dut]\nplan = "gateway-v5"\n[tester]', "dut.plan", "there is no plan 'gateway-v5'", "Did you mean gateway-v6?"),
@@ -164,11 +165,20 @@ def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> N
         ("02:00:00:00:00:01", "00:00:00:00:00:00", "right.mac", "is no address", "02:00:00:00:00:01"),
         ("cpus = [2, 3]", "cpus = [2, 2]", "tester", "names a CPU twice", ""),
         ("cpus = [2, 3]", "cpus = []", "tester.cpus", "[] is empty", "Write 1 or more, such as [1]."),
-        ("cpus = [2, 3]", 'cpus = ["2"]', "tester.cpus.0", "'2'", ""),
+        ("cpus = [2, 3]", 'cpus = ["2"]', "tester.cpus.0", "'2' is not a whole number", "Write it without quotes: 2."),
+        ("cpus = [2, 3]", "cpus = 2", "tester.cpus", "2 is not a list", "Write it in brackets: [2]."),
+        ("cpus = [2, 3]", 'cpus = "2-4"', "tester.cpus", "'2-4' is not a list", "Write it in brackets, without quotes: [2, 3, 4]."),
+        ("cpus = [2, 3]", 'cpus = "2, 3"', "tester.cpus", "'2, 3' is not a list", "Write it in brackets, without quotes: [2, 3]."),
+        ('"1GB"', '["1GB"]', "tester.memory", "['1GB'] is not a text with a unit", "in quotes, like 512MB"),
+        ("[tester]", '[dut]\nring_frames = "256"\n[tester]', "dut.ring_frames", "'256' is not a whole", "Write it without quotes: 256."),
+        ("[tester]", "[dut.facts]\ncores = 8\n[tester]", "dut.facts.cores", "8 is not a text", 'Write it in quotes: "8".'),
+        ("[tester]", '[dut]\nos = "Linux"\n[tester]', "dut.os", "'Linux' is none of linux, openbsd, freebsd, vpp", 'Did you mean "linux"?'),
+        ("[tester]", '[dut]\nos = "vyos"\n[tester]', "dut.os", "'vyos' is none of", 'Write "linux", "openbsd", "freebsd" or "vpp".'),
         ("cpus = [2, 3]", "", "tester.cpus", "missing", ""),
         ("02:00:00:00:00:01", "02:00:00:00:01", "right.mac", "'02:00:00:00:01'", ""),
         ("net_memif0,role=client", "0000:01:00.0", "", "same device '0000:01:00.0'", ""),
         ("[left]", "[left", "", "not TOML", ""),
+        ("true", '"true"', "isolated_test_environment", "'true' is neither true nor false", "Write it without quotes: true."),
         ("true", "1", "isolated_test_environment", "1 is neither true nor false", "Write true or false"),
     ],
 )
@@ -197,3 +207,46 @@ def test_a_rate_above_line_rate_is_refused_with_the_highest_that_is_not() -> Non
     with pytest.raises(RequestError, match=r"14,880,953 fps is above .* 10 Gbps .* 14,880,952 fps") as caught:
         check_rate(14_880_953, 14_880_952, **given)
     assert "14880952fps" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "next_step"),
+    [
+        ("", "missing here: isolated_test_environment, [left], [right], [tester]",
+         "If no frame can leave your lab (RFC 6815), write `isolated_test_environment = true` at the top of the file."
+         " Add [left] with device. Add [right] with device. Add [tester] with cpus."),
+        ('isolated_test_environment = true\n[left]\ndevice = "eth0"\n', "missing here: [right], [tester]",
+         "Add [right] with device. Add [tester] with cpus."),
+        ('isolated_test_environment = true\n[left]\n[right]\ndevice = "net_null0"\n[tester]\nmemory = "1GB"\n',
+         "missing here: left.device, tester.cpus", "Add device to left. Add cpus to tester."),
+    ],
+)  # fmt: skip
+def test_all_that_is_missing_is_told_at_once(tmp_path: Path, text: str, what: str, next_step: str) -> None:
+    """One after the other it took a new user four tries; what is wrong besides is told when the file is whole."""
+    path = write(tmp_path, text)
+    with pytest.raises(RequestError) as caught:
+        read_testbed(path)
+    assert (caught.value.what, caught.value.where, caught.value.next_step) == (what, str(path), next_step)
+
+
+def test_a_single_table_that_is_missing_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="this table is missing") as caught:
+        read_testbed(write(tmp_path, GOOD[: GOOD.index("[tester]")]))
+    assert caught.value.next_step == "Add [tester] with cpus."
+
+
+def test_files_that_are_mistaken_for_each_other_are_recognised(tmp_path: Path) -> None:
+    """Unknown keys of the one are no keys of the other, and nobody who mistook them looks for those."""
+    path = write(tmp_path, 'name = "x"\n[[suite]]\nname = "a"\n')
+    with pytest.raises(RequestError, match="this is a campaign file, and not a testbed file") as caught:
+        read_testbed(path)
+    assert caught.value.next_step.endswith(f"evenhand run {path}")
+    path = write(tmp_path, GOOD)
+    with pytest.raises(RequestError, match="this is a testbed file, and not a campaign file") as caught:
+        read_campaign(path)
+    assert caught.value.next_step.endswith(f"--testbed {path}")
+    path.write_bytes(b"SQLite format 3\0" + bytes(range(256)))
+    for read in (read_testbed, read_campaign):
+        with pytest.raises(RequestError, match="this is a run file, and not a") as caught:
+            read(path)
+        assert f"evenhand show {path}" in caught.value.next_step

@@ -17,7 +17,7 @@ from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import SAME_WITHIN, median_ratio
 from evenhand.analysis.words import show_percent, show_probability, show_value
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.series.campaign import CampaignRecord, PointRecord, is_median_at_least
 from evenhand.units import format_count
 
 DIRECTIONS_OF_TEST = 2
@@ -31,10 +31,21 @@ class _Many:
     curve: Curve
     values: tuple[float, ...]
     addresses: int
+    is_at_least: bool
+    """The median is a lower bound."""
     fewest: int
     """Repetitions of a point."""
     comparisons: int
     """Among which this one was chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Of repetitions."""
+
+    values: Sequence[float]
+    is_at_least: bool
+    """Their median is a lower bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +82,17 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
     pair = varying or fixed
     if pair is None:
         return None
-    finding = _compare(pair.values, many.values, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons)
+    finding = _compare(
+        _Values(pair.values, pair.is_at_least), _Values(many.values, many.is_at_least), fewest=min(len(pair.values), many.fewest),
+        comparisons=many.comparisons,
+    )  # fmt: skip
     hashes_ports: bool | None = None
     if varying is not None and finding.kind == "hides":
         hashes_ports = False
     elif varying is not None and fixed is not None and finding.kind == "same":
         fewest = min(len(varying.values), len(fixed.values))
-        ports = _compare(fixed.values, varying.values, fewest=fewest, comparisons=DIRECTIONS_OF_TEST)
+        with_fixed, with_varying = (_Values(pair.values, pair.is_at_least) for pair in (fixed, varying))
+        ports = _compare(with_fixed, with_varying, fewest=fewest, comparisons=DIRECTIONS_OF_TEST)
         hashes_ports = True if ports.kind == "hides" else None
     key = many.curve.key
     return BiasVerdict(
@@ -118,21 +133,29 @@ def _many_of(curve: Curve) -> _Many | None:
         curve=curve,
         values=tuple(value for point in points for value in point.values),
         addresses=points[-1].addresses,
+        is_at_least=is_median_at_least(sum(point.at_maximum for point in points), sum(len(point.values) for point in points)),
         fewest=min(len(point.values) for point in points),
         comparisons=comparisons,
     )
 
 
-def _compare(lower: Sequence[float], upper: Sequence[float], *, fewest: int, comparisons: int) -> _Finding:
-    """Whether the first are lower than the second, higher, or the same within 5 percent."""
-    ratio = median_ratio(lower, upper)
+def _compare(one: _Values, other: _Values, *, fewest: int, comparisons: int) -> _Finding:
+    """Whether the first are lower than the second, higher, or the same within 5 percent.
+
+    A lower bound can be lower or the same only as far as it seems so: that is "unknown".
+    """
+    lower, upper = one.values, other.values
+    ratio = median_ratio(lower, upper, above_is_at_least=one.is_at_least, below_is_at_least=other.is_at_least)
     alpha = LEVEL / comparisons
     counts = f"{ratio.counts[0]} and {ratio.counts[1]} values"
     if ratio.ratio is None:
         return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty="Many addresses gave nothing to compare with.")
     is_tested = fewest >= LEAST_FOR_TEST and least_p_value(len(lower), len(upper)) <= alpha
     interval = ratio.interval
-    if abs(ratio.ratio - 1) < SAME_WITHIN:
+    is_same = abs(ratio.ratio - 1) < SAME_WITHIN
+    if (one.is_at_least and (is_same or ratio.ratio < 1)) or (other.is_at_least and (is_same or ratio.ratio > 1)):
+        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=_CAPPED)
+    if is_same:
         if not is_tested or interval is None:
             return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
         is_inside = interval.low >= 1 - SAME_WITHIN and interval.high <= 1 + SAME_WITHIN
@@ -159,6 +182,9 @@ def _compare(lower: Sequence[float], upper: Sequence[float], *, fewest: int, com
     return _Finding(kind=kind, ratio=ratio, p_value=p_value, certainty=f"The difference is more than noise ({test}).{between}")
 
 
+_CAPPED = "The highest load that was tried passed, so what the DUT can do is not known: give a higher maximum-rate."
+
+
 def _unsure(fewest: int) -> str:
     repetitions = "1 repetition tells" if fewest == 1 else f"{fewest} repetitions tell"
     return f"Not known how sure this is: {repetitions} nothing of the noise, and {show_percent(SAME_WITHIN)} was taken as the limit."
@@ -170,11 +196,15 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
     assert all_of_it is not None
     figure = many.curve.figure
     addresses = f"{format_count(many.addresses)} addresses a side"
-    values = f"{show_value(one.median, figure)} against {show_value(all_of_it.median, figure)} per direction"
+    with_one = f"{'at least ' if pair.is_at_least else ''}{show_value(one.median, figure)}"
+    with_many = f"{'at least ' if many.is_at_least else ''}{show_value(all_of_it.median, figure)}"
+    values = f"{with_one} against {with_many} per direction"
     share = finding.ratio.ratio
     if finding.kind == "hides" and share is not None:
         ports = ", and pseudorandom ports do not help: it does not hash ports" if hashes_ports is False else ""
-        return f"Biased: one address pair hides {show_percent(1 - share)} of what this DUT forwards with {addresses} ({values}){ports}."
+        least = "at least " if many.is_at_least else ""
+        hidden = f"{least}{show_percent(1 - share)}"
+        return f"Biased: one address pair hides {hidden} of what this DUT forwards with {addresses} ({values}){ports}."
     if finding.kind == "same" and share is not None:
         why = "its ports vary, and this DUT hashes ports, or has nothing to spread a load over"
         if hashes_ports:
@@ -184,7 +214,18 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
         return f"Not biased: one address pair shows {show_percent(share)} of what {addresses} show ({values}); {why}."
     if finding.kind == "shows_more" and share is not None:
         return (
-            f"One address pair shows more, {show_percent(share)} of what {addresses} show ({values}): many addresses cost this DUT"
-            " throughput."
+            f"One address pair shows more, {'at least ' if pair.is_at_least else ''}{show_percent(share)} of what {addresses} show"
+            f" ({values}): many addresses cost this DUT throughput."
+        )
+    if many.is_at_least or pair.is_at_least:
+        return (
+            f"No verdict: the highest load that was tried passed with {_who_passed(many, pair, addresses)} ({values}), so what one pair"
+            " hides is not known."
         )
     return f"No verdict: one address pair and {addresses} cannot be told apart, nor called equal ({values})."
+
+
+def _who_passed(many: _Many, pair: CurvePoint, addresses: str) -> str:
+    if many.is_at_least and pair.is_at_least:
+        return f"one address pair and with {addresses}"
+    return addresses if many.is_at_least else "one address pair"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -37,6 +38,8 @@ class ComparedValue:
     key: str | None
     """Of the point there; None: it has none like this."""
     statistics: Statistics | None
+    at_maximum: int
+    """How many of its values are lower bounds: the highest load that was tried passed."""
     reason: str | None
     """Why there is no number, or no ratio."""
     ratio: MedianRatio | None
@@ -48,16 +51,21 @@ class ComparedValue:
 
     @property
     def is_different(self) -> bool | None:
-        """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything."""
+        """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything, or where
+        the highest load that was tried passed and hides it."""
         interval = None if self.ratio is None else self.ratio.interval
-        if interval is None or interval.level < LEAST_LEVEL:
+        if self.ratio is None or interval is None or interval.level < LEAST_LEVEL or self.ratio.bound == "unknown":
             return None
+        if self.ratio.bound != "none":
+            is_beyond = interval.low > 1 if self.ratio.bound == "at_least" else interval.high < 1
+            return True if is_beyond else None
         return not interval.low <= 1 <= interval.high
 
     def to_document(self) -> dict[str, Any]:
         return {
             "key": self.key,
             "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "at_maximum": self.at_maximum,
             "reason": self.reason,
             "ratio": None if self.ratio is None else self.ratio.to_document(),
             "performance": self.performance,
@@ -74,6 +82,8 @@ class PointComparison:
     figure: Figure
     statistics: Statistics | None
     """Of the first run."""
+    at_maximum: int
+    """How many of its values are lower bounds."""
     reason: str | None
     others: tuple[ComparedValue, ...]
     """In the order of the runs."""
@@ -83,6 +93,7 @@ class PointComparison:
             "key": self.key,
             "figure": {"name": self.figure.name, "unit": self.figure.unit, "is_higher_better": self.figure.is_higher_better},
             "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "at_maximum": self.at_maximum,
             "reason": self.reason,
             "others": [other.to_document() for other in self.others],
         }
@@ -175,7 +186,7 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
     matches = [_match(first.points, other.points) for other in others]
     unlike = [line for other, match in zip(others, matches, strict=True) for line in _unlike_lines(first, other, match)]
     if not first.points or not all(match.of for match in matches):
-        raise RequestError("nothing in common to compare", where=_files(records), next_step="`evenhand show` tells what is in a run.")
+        raise _nothing_in_common(records)
     if unlike and not anyway:
         more = f"; and {len(unlike) - MOST_NAMED} more" if len(unlike) > MOST_NAMED else ""
         raise RequestError(
@@ -250,6 +261,22 @@ def _conditions(record: PointRecord) -> dict[str, Any]:
     }
 
 
+def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
+    """Single trials are kept, and are no points: by themselves they answer no question that could be asked of both."""
+    empty = [record for record in records if not record.points]
+    if empty:
+        names, has = join([record.path.name for record in empty]), "has" if len(empty) == 1 else "have"
+        return RequestError(
+            f"{names} {has} single trials only, or none, and no result of a search or a series that could be compared",
+            where=_files(records),
+            next_step="Measure the same on both with evenhand throughput, loss or another procedure, and compare those;"
+            f" single trials are shown by: evenhand show {shlex.quote(empty[0].path.name)}",
+        )
+    procedures = [join(sorted({point.point.procedure for point in record.points})) for record in records]
+    told = "; ".join(f"{record.path.name}: {words}" for record, words in zip(records, procedures, strict=True))
+    return RequestError(f"nothing in common to compare: {told}", where=_files(records), next_step="Measure the same procedure for both.")
+
+
 def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: _Match) -> list[str]:
     counts: dict[str, int] = {}
     for i, point in match.of.items():
@@ -270,6 +297,7 @@ def _compare_point(point: PointRecord, others: Sequence[PointRecord | None]) -> 
         key=point.point.key,
         figure=figure,
         statistics=Statistics.of(point.values),
+        at_maximum=point.at_maximum,
         reason=_why_none(point),
         others=tuple(_compared(point, other, figure) for other in others),
     )
@@ -277,11 +305,14 @@ def _compare_point(point: PointRecord, others: Sequence[PointRecord | None]) -> 
 
 def _compared(point: PointRecord, other: PointRecord | None, figure: Figure) -> ComparedValue:
     if other is None:
-        return ComparedValue(key=None, statistics=None, reason="not in this run", ratio=None, performance=None, unlike=())
-    ratio = median_ratio(other.values, point.values) if point.values and other.values else None
+        return ComparedValue(key=None, statistics=None, at_maximum=0, reason="not in this run", ratio=None, performance=None, unlike=())
+    ratio = None
+    if point.values and other.values:
+        ratio = median_ratio(other.values, point.values, above_is_at_least=other.is_at_least, below_is_at_least=point.is_at_least)
     return ComparedValue(
         key=other.point.key,
         statistics=Statistics.of(other.values),
+        at_maximum=other.at_maximum,
         reason=_why_none(other),
         ratio=ratio,
         performance=None if ratio is None else _performance(ratio, other.values, figure),

@@ -29,14 +29,18 @@ def curves_of(record: CampaignRecord) -> tuple[Curve, ...]:
 
 
 def degradations_of(points: Sequence[CurvePoint], *, is_higher_better: bool) -> tuple[Degradation, ...]:
-    """Xpd of R8219-17 by the medians: from one address pair to n addresses a side, in percent; positive is worse."""
-    one = next((point.statistics.median for point in points if point.is_single_pair and point.statistics is not None), None)
+    """Xpd of R8219-17 by the medians: from one address pair to n addresses a side, in percent; positive is worse.
+
+    None of a lower bound, nor against one.
+    """
+    known = [point for point in points if not point.is_at_least]
+    one = next((point.statistics.median for point in known if point.is_single_pair and point.statistics is not None), None)
     if one is None or one == 0:
         return ()
     sign = -1 if is_higher_better else 1
     return tuple(
         Degradation(addresses=point.addresses, percent=sign * (point.statistics.median - one) / one * 100 + 0.0)
-        for point in points
+        for point in known
         if point.statistics is not None and not point.is_single_pair
     )
 
@@ -66,6 +70,7 @@ def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
         asked=point.repetitions,
         values=record.values,
         statistics=Statistics.of(record.values),
+        at_maximum=record.at_maximum,
         predicted=None if device is None else device.throughput_fps(record),
     )
 

@@ -38,6 +38,11 @@ def _warnings(curve: Curve) -> list[str]:
     few = [point.label for point in curve.points if point.state is PointState.MEASURED and len(point.values) < point.asked]
     if few:
         lines.append(f"{curve.title}: fewer repetitions with a number than asked for: {join(few)}.")
+    capped = [point.label for point in curve.measured if point.is_at_least]
+    if capped:
+        lines.append(
+            f"{curve.title}: lower bounds, since the highest load that was tried passed: {join(capped)}. Give a higher maximum-rate."
+        )
     fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
     if fewest < LEAST_FOR_TEST:
         lines.append(

@@ -7,15 +7,19 @@ N is always the number of addresses a side. `performance` means: of a figure whe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from evenhand.plan import Direction
 from evenhand.procedure.statistics import Interval, Statistics
-from evenhand.series.campaign import Figure, HashType, PointState, ProcedureName
+from evenhand.series.campaign import Figure, HashType, PointState, ProcedureName, is_median_at_least
 from evenhand.units import format_count
 
 if TYPE_CHECKING:
     from evenhand.analysis.testbeds import BedsVerdict
+
+
+RatioBound: TypeAlias = Literal["none", "at_least", "at_most", "unknown"]
+"""What is known of a ratio: itself; that the true one is at least or at most as high; or, of two lower bounds, nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,13 @@ class CurvePoint:
     """None without a value."""
     predicted: float | None
     """What the DUT's own configuration says, if that is known; no verdict uses it (SEED-07)."""
+    at_maximum: int = 0
+    """How many of the values are lower bounds: the highest load that was tried passed."""
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the median is a lower bound."""
+        return is_median_at_least(self.at_maximum, len(self.values))
 
     @property
     def addresses(self) -> int:
@@ -92,6 +103,7 @@ class CurvePoint:
             "reason": self.reason,
             "asked_repetitions": self.asked,
             "values": list(self.values),
+            "at_maximum": self.at_maximum,
             "statistics": None if self.statistics is None else self.statistics.to_document(),
             "predicted": self.predicted,
         }
@@ -135,6 +147,8 @@ class Shape:
     """At which the test was made: most probability with which noise alone makes it claim a rise or a fall anywhere."""
     comparisons: int
     """By which the level was divided."""
+    is_capped: bool
+    """A point of the plateau passed at the highest load that was tried. It is at least as high as it seems, and need not be level there."""
     tests: tuple[PointTest, ...]
     """Of the points outside the plateau."""
     method: str
@@ -165,6 +179,7 @@ class Shape:
             "relevant_change": self.relevant,
             "test_level": self.level,
             "comparisons": self.comparisons,
+            "is_capped": self.is_capped,
             "tests": [test.to_document() for test in self.tests],
             "method": self.method,
             "sentences": list(self.sentences),
@@ -230,12 +245,14 @@ class MedianRatio:
     are independent; for any distribution. None where a bound is no number."""
     counts: tuple[int, int]
     """Values above and below the line."""
+    bound: RatioBound = "none"
+    """Where a median is a lower bound itself."""
 
     def to_document(self) -> dict[str, Any]:
         interval = None
         if self.interval is not None:
             interval = {"low": self.interval.low, "high": self.interval.high, "level": self.interval.level}
-        return {"ratio": self.ratio, "interval": interval, "counts": list(self.counts)}
+        return {"ratio": self.ratio, "interval": interval, "counts": list(self.counts), "bound": self.bound}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

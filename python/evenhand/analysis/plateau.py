@@ -40,11 +40,12 @@ def find_shape(points: Sequence[CurvePoint], figure: Figure, *, relevant: float 
     """The shape of points in ascending order of N, of a figure of which more is better.
 
     Returns:
-        None: fewer than two points have a number, or half of those on the plateau are 0: then nothing is relative to its level.
+        None: fewer than two points have a number, or none has more than a lower bound, or half of those on the plateau are 0: then nothing
+        is relative to its level.
     """
     measured = [point for point in points if point.statistics is not None]
     medians = [median(point.values) for point in measured]
-    if len(measured) < 2 or max(medians) <= 0:
+    if len(measured) < 2 or max(medians) <= 0 or all(point.is_at_least for point in measured):
         return None
     first, last = choose_plateau(medians, relevant)
     if median(_values(measured[first : last + 1])) <= 0:
@@ -70,6 +71,7 @@ def find_shape(points: Sequence[CurvePoint], figure: Figure, *, relevant: float 
         relevant=relevant,
         level=level,
         comparisons=comparisons,
+        is_capped=any(point.is_at_least for point in plateau),
         tests=tuple(o.test for o in outside.values()),
         method=_method(relevant, level, comparisons, is_noise_known=is_noise_known),
         sentences=(),
@@ -155,6 +157,12 @@ def _with_sentences(
         _plateau_sentence(shape, plateau, figure),
         _fall_sentence(measured, outside, last),
     ]
+    capped = [point.label for point in plateau if point.is_at_least]
+    if capped:
+        sentences.append(
+            f"{join(capped)} passed at the highest load that was tried: the plateau is at least as high there, and need not be level."
+            " Give a higher maximum-rate."
+        )
     for edge, after in ((first, False), (last, True)):
         low, high = (edge, edge + 1) if after else (edge - 1, edge)
         if low >= 0 and high < len(measured):

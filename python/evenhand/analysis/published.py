@@ -29,11 +29,12 @@ FIGURE_7 = (
 
 
 def published_comparisons(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[PublishedComparison, ...]:
-    """One for each series of throughput over addresses on the link that has three points or more."""
+    """One for each series of throughput over addresses on the link that has three points or more, and of whose
+    plateau more is known than a lower bound."""
     return tuple(
         _comparison(curve, curve.shape, _rows_for(record, curve))
         for curve in curves
-        if curve.shape is not None and curve.key.procedure == "throughput" and curve.key.hash_type != "type2"
+        if curve.shape is not None and not curve.shape.is_capped and curve.key.procedure == "throughput" and curve.key.hash_type != "type2"
         and is_direct(curve.key.plan) and ip_version(curve.key.plan) is not None and len(curve.measured) >= 3
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evenhand.analysis.device import ip_version, is_direct
-from evenhand.analysis.model import Curve, CurvePoint, MedianRatio, Ratio
+from evenhand.analysis.model import Curve, CurvePoint, MedianRatio, Ratio, RatioBound
 from evenhand.analysis.words import show_percent
 from evenhand.procedure.statistics import Interval, Statistics
 
@@ -14,8 +14,14 @@ SAME_WITHIN = 0.05
 """Two results are about equal within 5 percent (SEED-70)."""
 
 
-def median_ratio(above: Sequence[float], below: Sequence[float]) -> MedianRatio:
-    """Of the medians of two sets of independent repetitions, neither of which may be empty."""
+def median_ratio(
+    above: Sequence[float], below: Sequence[float], *, above_is_at_least: bool = False, below_is_at_least: bool = False
+) -> MedianRatio:
+    """Of the medians of two sets of independent repetitions, neither of which may be empty.
+
+    Args:
+        above_is_at_least: The upper median is a lower bound; and likewise the other one.
+    """
     upper, lower = Statistics.of(above), Statistics.of(below)
     if upper is None or lower is None:
         raise ValueError("nothing to compare")
@@ -27,14 +33,20 @@ def median_ratio(above: Sequence[float], below: Sequence[float]) -> MedianRatio:
             level=upper.median_interval.level * lower.median_interval.level,
         )
     ratio = upper.median / lower.median if lower.median else (1.0 if upper.median == 0 else None)
-    return MedianRatio(ratio=ratio, interval=interval, counts=(upper.count, lower.count))
+    bounds: dict[tuple[bool, bool], RatioBound] = {(True, False): "at_least", (False, True): "at_most", (True, True): "unknown"}
+    bound = bounds.get((above_is_at_least, below_is_at_least), "none")
+    return MedianRatio(ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound)
 
 
 def show_ratio(ratio: MedianRatio) -> str:
-    """`0.991 (0.985 .. 0.998 with 95.7 %)`."""
+    """`0.991 (0.985 .. 0.998 with 95.7 %)`, `at least 0.991`."""
     if ratio.ratio is None:
         return "no ratio: the one below is 0"
+    if ratio.bound == "unknown":
+        return "no ratio: both passed at the highest load that was tried"
     text = f"{ratio.ratio:.3f}"
+    if ratio.bound != "none":
+        return f"{ratio.bound.replace('_', ' ')} {text}"
     if ratio.interval is None or min(ratio.counts) < 2:
         return text
     return f"{text} ({ratio.interval.low:.3f} .. {ratio.interval.high:.3f} with {show_percent(ratio.interval.level)})"
@@ -50,13 +62,18 @@ def ratios_of(curves: Sequence[Curve]) -> tuple[Ratio, ...]:
             plateau = _plateau_values(other)
             if is_direct(other.key.plan) and other.key.hash_type == curve.key.hash_type and plateau:
                 below = f"the plateau of {other.title}"
-                found.append(_ratio("gateway / plateau", f"{curve.title}, {point.label}", below, point.values, plateau))
+                ratio = median_ratio(
+                    point.values, plateau, above_is_at_least=point.is_at_least,
+                    below_is_at_least=other.shape is not None and other.shape.is_capped,
+                )  # fmt: skip
+                found.append(_ratio("gateway / plateau", f"{curve.title}, {point.label}", below, ratio))
         for other in alike:
             pair = next((p for p in other.measured if p.is_single_pair), None)
             if other.key.hash_type == "type2" and pair is not None:
                 below = f"{other.title}, one address pair"
                 name = "many addresses, type 1 / one pair with ports, type 2"
-                found.append(_ratio(name, f"{curve.title}, {point.label}", below, point.values, pair.values))
+                ratio = median_ratio(point.values, pair.values, above_is_at_least=point.is_at_least, below_is_at_least=pair.is_at_least)
+                found.append(_ratio(name, f"{curve.title}, {point.label}", below, ratio))
     return tuple(found)
 
 
@@ -84,9 +101,15 @@ def _plateau_values(curve: Curve) -> list[float]:
     return [value for point in curve.measured if point.addresses in curve.shape.plateau for value in point.values]
 
 
-def _ratio(name: str, above: str, below: str, values_above: Sequence[float], values_below: Sequence[float]) -> Ratio:
-    ratio = median_ratio(values_above, values_below)
-    is_flagged = ratio.ratio is None or abs(ratio.ratio - 1) > SAME_WITHIN
+def _ratio(name: str, above: str, below: str, ratio: MedianRatio) -> Ratio:
+    is_apart = ratio.ratio is None or abs(ratio.ratio - 1) > SAME_WITHIN
+    is_certain = (
+        ratio.bound == "none" or ratio.ratio is None or (ratio.bound == "at_least" and ratio.ratio > 1)
+        or (ratio.bound == "at_most" and ratio.ratio < 1)
+    )  # fmt: skip
+    is_flagged = is_apart and is_certain
     how = f"more than {show_percent(SAME_WITHIN)} apart" if is_flagged else f"about equal, within {show_percent(SAME_WITHIN)}"
+    if not is_flagged and ratio.bound != "none":
+        how = "whether they are about equal is not known; give a higher maximum-rate"
     sentence = f"{above} over {below}: {show_ratio(ratio)}; {how}."
     return Ratio(name=name, above=above, below=below, ratio=ratio, is_flagged=is_flagged, sentence=sentence)

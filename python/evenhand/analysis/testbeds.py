@@ -18,7 +18,7 @@ from typing import Any
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL, RELEVANT
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.words import join, show_percent, show_probability, show_value
-from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord
+from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord, is_median_at_least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,13 @@ def values_by_testbed(record: PointRecord) -> dict[str, tuple[float, ...]]:
 def compare_testbeds(record: CampaignRecord, *, relevant: float = RELEVANT, level: float = LEVEL) -> BedsVerdict | None:
     """Which testbeds disagree where. None: no point was measured by more than one."""
     shared = [(found, values_by_testbed(found)) for found in record.points]
-    pairs = [(found, values, pair) for found, values in shared for pair in combinations(values, 2)]
+    # Of two that passed at the highest load nobody knows which does more.
+    pairs = [
+        (found, values, pair)
+        for found, values in shared
+        for pair in combinations(values, 2)
+        if not all(_is_at_least(found, name) for name in pair)
+    ]
     if not pairs:
         return None
     alpha = level / len(pairs)
@@ -96,6 +102,12 @@ def compare_testbeds(record: CampaignRecord, *, relevant: float = RELEVANT, leve
         sentences=((first, *(_sentence(test, record, relevant) for test in different)) if different else (agreed,)),
         method=_method(relevant, level, len(pairs), is_noise_known=all(test.p_value is not None for test in tests)),
     )  # fmt: skip
+
+
+def _is_at_least(record: PointRecord, testbed: str) -> bool:
+    """Whether the median there is a lower bound."""
+    found = [repetition for repetition in record.repetitions if repetition.testbed == testbed and repetition.value is not None]
+    return is_median_at_least(sum(repetition.is_at_least for repetition in found), len(found))
 
 
 def two_sided_p_value(sample: Sequence[float], reference: Sequence[float]) -> float:

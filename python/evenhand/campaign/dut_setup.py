@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Protocol
 
 from evenhand.campaign.events import OnCampaignEvent
-from evenhand.campaign.file import REFERENCE
 from evenhand.campaign.options import plan_of
 from evenhand.dut import DutSetup, describe_setup
 from evenhand.dut.linux_items import NotTakenError
@@ -20,7 +19,7 @@ from evenhand.dut.record import Holder, SetupRecord, read_held
 from evenhand.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo, uninterrupted
 from evenhand.dut.ssh import open_shell
 from evenhand.errors import EvenhandError, HostError
-from evenhand.procedure import Note, Setup, read_setup
+from evenhand.procedure import REFERENCE, Note, Setup, read_setup
 from evenhand.series.campaign import HookRun, Point
 from evenhand.testbed import TestbedDut
 

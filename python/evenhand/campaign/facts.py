@@ -48,13 +48,18 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
         "name": without_folders(setup.name),
         "tester": tester,
         "dut": dut,
-        "own_dut": None if own is None else without_folders(own.facts()),
+        "own_dut": None if own is None else without_folders(_lasting(own.facts())),
         **({} if inside is None else {"inside_dut": {"facts": without_set_up(inside)}}),
         "missing": {
             "tester": [key for key in FACTS if tester.get(key) is None and key not in NOT_OF_A_TESTER],
             "dut": [key for key in FACTS if dut[key] is None],
         },
     }
+
+
+def _lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes the DUT this one. Its neighbours and its counters are others at each look; each search has them as they were then."""
+    return {key: value for key, value in facts.items() if key != "neighbor_table"}
 
 
 def tester_facts(testbed: Testbed, root: Path = Path("/")) -> dict[str, str | None]:  # noqa: PT028 (as above)

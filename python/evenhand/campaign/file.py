@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from evenhand.campaign.presets import apply_preset
-from evenhand.checked_file import first_problem, read_toml, refusal, with_unit
+from evenhand.campaign.presets import EVERY_SUITE, apply_preset
+from evenhand.checked_file import FileKind, Loc, RefusedError, headings, read_toml, refusal, unknown_key, with_unit
+from evenhand.errors import RequestError
 from evenhand.plan import Mode
-from evenhand.procedure import LAB_PREFIX
+from evenhand.procedure import LAB_PREFIX, REFERENCE
 from evenhand.series.campaign import HashType, ProcedureName
 from evenhand.testbed.model import DutFacts
 from evenhand.units import DURATION, parse_duration
 
-REFERENCE = "reference"
-"""The testbed that is made for the campaign: a reference router, set by `[reference]`."""
 DEFAULT_REPETITIONS = 10
 """SEED-72."""
 MOST_REPETITIONS = 1000
@@ -27,15 +28,13 @@ Order = Literal["in-turn", "shuffled"]
 
 def _one_or_more(value: Any) -> Any:
     if value == []:
-        raise ValueError("is empty: name one or more")
+        raise RefusedError(RequestError("[] is empty: name one or more", next_step="Write one or more, or leave the key out."))
     return [value] if isinstance(value, (str, int)) and not isinstance(value, bool) else value
 
 
 def _text(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise ValueError("is a text, in quotes")
-    if not value.strip():
-        raise ValueError("is empty")
+    if isinstance(value, str) and not value.strip():
+        raise RefusedError(RequestError(f"{value!r} is empty", next_step="Write a text, or leave the key out."))
     return value
 
 
@@ -211,11 +210,16 @@ class CampaignFile(_Table):
 
     _where: str = PrivateAttr(default="campaign")
     _folder: Path = PrivateAttr(default=Path())
+    _document: Mapping[str, Any] = PrivateAttr(default={})
 
     @property
     def where(self) -> str:
         """The file, for errors."""
         return self._where
+
+    def where_of(self, suite: str, key: str) -> str:
+        """Where a key of a suite stands, for errors: there, or in `[every-suite]`."""
+        return f"{self._where}: {_place_in_suite(self._document, suite, key)}"
 
     @property
     def testbed_place(self) -> str | None:
@@ -243,7 +247,7 @@ def read_campaign(path: Path) -> CampaignFile:
     Raises:
         RequestError: It cannot be read, there is no such preset, or a key is unknown, missing or wrong.
     """
-    return make_campaign(read_toml(path, what="campaign file"), where=str(path), folder=path.parent)
+    return make_campaign(read_toml(path, kind=FileKind.CAMPAIGN), where=str(path), folder=path.parent)
 
 
 def make_campaign(document: dict[str, Any], *, where: str, folder: Path = Path()) -> CampaignFile:
@@ -252,27 +256,56 @@ def make_campaign(document: dict[str, Any], *, where: str, folder: Path = Path()
     Args:
         folder: From which the testbed is found.
     """
+    _check_top(document, where)
     whole = apply_preset(document, where=where)
     try:
         campaign = CampaignFile.model_validate(whole)
     except ValidationError as error:
-        problem = first_problem(error)
-        raise refusal(problem, CampaignFile, at=_place(problem["loc"], whole, where)) from error
-    campaign._where, campaign._folder = where, folder
+        raise refusal(error, CampaignFile, where=where, place=partial(_place, whole=whole, document=document), advice={}) from error
+    campaign._where, campaign._folder, campaign._document = where, folder, document
     return campaign
 
 
-def _place(loc: tuple[Any, ...], document: dict[str, Any], where: str) -> str:
-    """`file: suite "direct": hosts`; of a list also which of its values."""
-    parts = [str(part) for part in loc]
+def _check_top(document: Mapping[str, Any], where: str) -> None:
+    """RequestError for an unknown key at the top: a misspelt [[suite]] is not missing, and nothing else is told of such a file."""
+    known = headings(CampaignFile) | {EVERY_SUITE: f"[{EVERY_SUITE}]"}
+    for key in document:
+        if key.replace("_", "-") not in known:
+            raise unknown_key(key, list(known), where=f"{where}: {key}", written=known)
+
+
+def _place(loc: Loc, *, whole: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """`suite "direct": hosts`; of a list also which of its values.
+
+    Args:
+        whole: What was checked.
+        document: What the user wrote of it.
+    """
     if len(loc) > 1 and loc[0] == "suite" and isinstance(loc[1], int):
-        suite = document["suite"][loc[1]]
+        suite = whole["suite"][loc[1]]
         name = suite.get("name") if isinstance(suite, dict) else None
-        parts = [f"suite {name!r}" if isinstance(name, str) else f"suite {loc[1] + 1}", ".".join(_named(loc[2:]))]
-        return ": ".join(part for part in (where, *parts) if part)
-    return f"{where}: {'.'.join(_named(loc))}" if parts else where
+        if isinstance(name, str) and len(loc) > 2:
+            return _place_in_suite(document, name, *_named(loc[2:]))
+        return ": ".join([f"suite {name!r}" if isinstance(name, str) else f"suite {loc[1] + 1}", *_dotted(_named(loc[2:]))])
+    return ".".join(_named(loc))
 
 
-def _named(loc: tuple[Any, ...]) -> list[str]:
+def _place_in_suite(document: Mapping[str, Any], suite: str, key: str, *inner: str) -> str:
+    """A key that the suite itself does not have stands in `[every-suite]`, if it stands there."""
+    own = [table for table in document.get("suite", ()) if table.get("name") == suite]
+    every = document.get(EVERY_SUITE, document.get(EVERY_SUITE.replace("-", "_"), {}))
+    is_of_every = _has(every, key) and not any(_has(table, key) for table in own)
+    return ": ".join([EVERY_SUITE if is_of_every else f"suite {suite!r}", *_dotted([key, *inner])])
+
+
+def _has(table: Mapping[str, Any], key: str) -> bool:
+    return key in {name.replace("_", "-") for name in table}
+
+
+def _dotted(names: list[str]) -> list[str]:
+    return [".".join(names)] if names else []
+
+
+def _named(loc: Loc) -> list[str]:
     """Keys alone, without numbers of items and what pydantic adds for the alternatives of a union."""
     return [str(part) for part in loc if isinstance(part, str) and part not in ("int", "str", "constrained-int")]

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 from evenhand.campaign.dut_setup import set_up_for
 from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
 from evenhand.campaign.facts import testbed_facts
-from evenhand.campaign.file import REFERENCE, Hooks, Reference
+from evenhand.campaign.file import Hooks, Reference
 from evenhand.campaign.hooks import environment_of, run_hook, why_failed
 from evenhand.campaign.jobs import Job
 from evenhand.campaign.options import PointRequest, plan_of, read_point
@@ -21,6 +21,7 @@ from evenhand.campaign.reference import reference_dut
 from evenhand.errors import EvenhandError
 from evenhand.locks import InUseError
 from evenhand.procedure import (
+    REFERENCE,
     Conditions,
     Note,
     OpenTestbed,

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import count, product, takewhile
 from typing import Any
 
-from evenhand.campaign.file import DEFAULT_REPETITIONS, REFERENCE, CampaignFile, Hooks, Reference, Suite
+from evenhand.campaign.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.campaign.options import AFTER, LOADED, REPEATS_ITSELF, make_point_plan, options_of, plan_of, read_point, read_size
 from evenhand.campaign.place import placed
 from evenhand.campaign.reference import reference_dut
 from evenhand.cli.common import DirectionName, parse_counts, read_directions, read_frame_sizes
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
-from evenhand.procedure import check_whole_sizes, choose_frames
+from evenhand.procedure import REFERENCE, check_whole_sizes, choose_frames
 from evenhand.series.campaign import HashType, Point, ProcedureName
 from evenhand.series.folders import without_folders
 from evenhand.testbed.vlan import TAG_OCTETS
@@ -73,6 +73,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
     for suite in file.suite:
         where = f"{file.where}: suite {suite.name!r}"
         _check_hash_types(suite, file, where)
+        _check_options(suite, file)
         found = _points_of(suite, where)
         points += found
         suites.append(_spec_of(suite, found))
@@ -94,7 +95,6 @@ def expand(file: CampaignFile) -> CampaignPlan:
 def _points_of(suite: Suite, where: str) -> list[Point]:
     for given, key in ((suite.procedure, "procedure"), (suite.hash_types or (), "hash-types")):
         _check_once(given, f"{where}: {key}")
-    _check_options(suite, where)
     with placed(where):
         networks = parse_counts(None if suite.networks is None else str(suite.networks), where="networks")
         keywords = {key: getattr(suite, key) for key in _PLAN_KEYWORDS}
@@ -151,7 +151,7 @@ def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
                 )  # fmt: skip
 
 
-def _check_options(suite: Suite, where: str) -> None:
+def _check_options(suite: Suite, file: CampaignFile) -> None:
     """RequestError for an option that no procedure of the suite has: it would be without effect."""
     known = {procedure: options_of(procedure) for procedure in suite.procedure}
     for name, field in Suite.model_fields.items():
@@ -159,12 +159,12 @@ def _check_options(suite: Suite, where: str) -> None:
         if name not in suite.model_fields_set or option in _STRUCTURE or any(option in options for options in known.values()):
             continue
         raise RequestError(
-            f"{option!r} is no option of {' or '.join(suite.procedure)}", where=f"{where}: {option}",
+            f"{option!r} is no option of {' or '.join(suite.procedure)}", where=file.where_of(suite.name, option),
             next_step=f"Known here: {', '.join(sorted({option for options in known.values() for option in options} - {'repetitions'}))}.",
         )  # fmt: skip
     if suite.inner_repetitions is not None and not set(suite.procedure) & set(REPEATS_ITSELF):
         raise RequestError(
-            f"{' and '.join(suite.procedure)}: no procedure that repeats itself", where=f"{where}: inner-repetitions",
+            f"{' and '.join(suite.procedure)}: no procedure that repeats itself", where=file.where_of(suite.name, "inner-repetitions"),
             next_step=f"Write repetitions; inner-repetitions are those of {', '.join(REPEATS_ITSELF)}.",
         )  # fmt: skip
 

@@ -12,13 +12,13 @@ from statistics import median
 from evenhand.campaign.dut_setup import check_reachable_dut, dut_over_ssh, name_of_run, put_dut_back
 from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
 from evenhand.campaign.executor import Executor
-from evenhand.campaign.file import REFERENCE, Hooks
+from evenhand.campaign.file import Hooks
 from evenhand.campaign.jobs import Job, jobs
 from evenhand.campaign.measure import PointOrder, run_and_keep
 from evenhand.campaign.options import AFTER
 from evenhand.campaign.points import CampaignPlan
 from evenhand.errors import EvenhandError, RequestError
-from evenhand.procedure import RESULTS_OF_THE_DUT, Note, SinglePair
+from evenhand.procedure import REFERENCE, RESULTS_OF_THE_DUT, Note, SinglePair
 from evenhand.programs import ROUTER, find_program
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import evenhand
@@ -20,6 +21,7 @@ from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.procedure import Note
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
+from evenhand.series.going_on import resume_command
 from evenhand.series.remote_point import store_remote_point
 
 CONNECT_S = 10.0
@@ -169,7 +171,7 @@ class ScheduledExecutor:
     def _gone(self) -> HostError:
         return HostError(
             "the scheduler has gone; points that were under way are lost", where=self.address,
-            next_step="Start it and its workers again, and go on with --resume.",
+            next_step=f"Start it and its workers again, and go on with: {resume_command(Path('FILE'))}",
         )  # fmt: skip
 
 

@@ -22,12 +22,12 @@ from evenhand.analysis.words import show_value
 from evenhand.campaign.collecting import CollectingKeeper
 from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
 from evenhand.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
-from evenhand.campaign.file import REFERENCE, Reference
+from evenhand.campaign.file import Reference
 from evenhand.campaign.measure import PointOrder, measure_point
 from evenhand.campaign.options import plan_of
 from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.own_folder import own_folder
-from evenhand.procedure import ProcedureEvent, read_setup
+from evenhand.procedure import REFERENCE, ProcedureEvent, read_setup
 from evenhand.series.campaign import FIGURES, Point
 from evenhand.series.folders import without_folders
 from evenhand.series.remote_point import RemotePoint

@@ -62,6 +62,7 @@ from evenhand.report.check import (
     nics_table,
     parts_table,
     ports_table,
+    unreached_line,
 )
 from evenhand.testbed import Tester, check_rate, lay_out_workers
 from evenhand.trial import EngineSession, Watch, find_engine, watch
@@ -87,7 +88,7 @@ class Requirement(StrEnum):
 def check(
     testbed: Annotated[
         str | None,
-        typer.Argument(metavar="[TESTBED]", help="A testbed file (TOML), or lab:linux: its ports and its DUT are checked as well."),
+        typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux: its ports and its DUT are checked as well."),
     ] = None,
     *,
     looped: Annotated[
@@ -179,6 +180,7 @@ class _Run:
         self._testbed: dict[str, Any] | None = None
         self._ceilings: list[CeilingEntry] = []
         self.unresolved: HostError | None = None
+        self.unreached: HostError | None = None
 
     def survey(self, watch_s: float, progress: ProgressDisplay) -> HostSurvey:
         """The host itself; first of all, since it tells why the rest may fail."""
@@ -208,11 +210,12 @@ class _Run:
         with ExitStack() as stack:
             tester = stack.enter_context(self._open(setup, needs_dut=False))
             ports = _ports(setup, tester)
-            self.unresolved = tester.unresolved
+            self.unresolved, self.unreached = tester.unresolved, tester.unreached
             self._testbed = {
                 "name": setup.name,
                 "is_dut_resolved": tester.unresolved is None,
                 "unresolved": None if tester.unresolved is None else str(tester.unresolved),
+                "unreached": None if tester.unreached is None else str(tester.unreached),
                 "ports": {port.side: port.to_document() for port in ports},
             }
             if not self._is_json:
@@ -220,6 +223,8 @@ class _Run:
                 console.print()
                 console.print(ports_table(ports))
                 console.print(dut_line(tester.unresolved, ports), markup=False)
+                if tester.unreached is not None:
+                    console.print(unreached_line(tester.unreached), markup=False)
             if with_ceiling and tester.unresolved is None:
                 self._find_ceiling(DUT_WAY, setup, tester, progress)
             elif with_ceiling:
@@ -285,8 +290,9 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: _Run) -> HostEr
         lacking = ", ".join(readiness.part.label for readiness in survey.parts if readiness.part in parts and not readiness.can_run)
         steps = " ".join([unmet[0].advice, *unmet[0].commands])
         return HostError(f"this host lacks what it takes for: {lacking} (missing: {names})", where="--require", next_step=steps)
-    if Requirement.DUT in required and run.unresolved is not None:
-        return HostError(run.unresolved.what, where=f"--require dut: {run.unresolved.where}", next_step=run.unresolved.next_step)
+    why = run.unresolved or run.unreached
+    if Requirement.DUT in required and why is not None:
+        return HostError(why.what, where=f"--require dut: {why.where}", next_step=why.next_step)
     return None
 
 

@@ -78,8 +78,13 @@ class DeviceOptions:
                 f"this NIC's hash key is not known: {given.why_no_key}", where=f"--table {self.table}",
                 next_step="Give it with --key; --key common is the one that many NICs have.",
             )  # fmt: skip
-        if elements is None:
-            elements = max(given.entries) + 1 if given.entries else default
+        if given.entries:
+            named = max(given.entries) + 1
+            if elements not in (None, named, given.rings):
+                raise self._contradiction(elements or 0, named, given.rings)
+            elements = elements or named
+        elif elements is None:
+            elements = default
         entries = given.entries
         if self.table_size is not None:
             if self.table_size < 1 or self.table_size & (self.table_size - 1):
@@ -97,6 +102,16 @@ class DeviceOptions:
             )  # fmt: skip
         except RequestError as error:
             raise self._in_words_of_options(error) from error
+
+    def _contradiction(self, elements: int, named: int, rings: int | None) -> RequestError:
+        """What is predicted would be of neither device."""
+        more = f", and this NIC has {rings} queues" if rings not in (None, named) else ""
+        counts = f"{named} or {rings}" if more else str(named)
+        return RequestError(
+            f"{elements} elements, and the last that the table names is element {named - 1}{more}",
+            where=f"--elements {elements}, --table {self.table}",
+            next_step=f"Leave --elements out, or give {counts}; or give the table of a device with {elements}.",
+        )  # fmt: skip
 
     def _in_words_of_options(self, error: RequestError) -> RequestError:
         """A field of the model is the option that fills it."""
@@ -119,6 +134,8 @@ class Table:
     why_no_key: str = ""
     """Not empty if the key should have been there, and is not."""
     is_symmetric: bool = False
+    rings: int | None = None
+    """Of the NIC, if that is told."""
 
 
 def read_key(text: str) -> bytes:
@@ -164,5 +181,6 @@ def read_table(text: str) -> Table:
     if found is None:
         return Table(entries=entries)
     return Table(
-        entries=entries, key=found.key, why_no_key="" if found.key is not None else found.why_no_key, is_symmetric=found.is_symmetric
-    )
+        entries=entries, key=found.key, why_no_key="" if found.key is not None else found.why_no_key, is_symmetric=found.is_symmetric,
+        rings=found.rings,
+    )  # fmt: skip

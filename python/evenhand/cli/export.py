@@ -65,7 +65,10 @@ def export(file: FileArgument, format: FormatOption, table: TableOption = None, 
     if table is not None and format not in (Format.CSV, Format.PARQUET):
         raise RequestError(f"{format} is no table", where="--table", next_step="Leave it out, or use --format csv or --format parquet.")
     if format is Format.PARQUET and output is None:
-        raise RequestError("Parquet is not for a terminal", where="--format parquet", next_step="Name a file with --output.")
+        raise RequestError(
+            "a table in Parquet is written into a file only, and not to stdout", where="--format parquet",
+            next_step=f"Add --output {file.stem}.parquet",
+        )  # fmt: skip
     if output is not None:
         check_new(output, where=f"--output {output}")
     content = _content(read_record(file), format, _TABLES[table or Table.TRIALS])

@@ -14,7 +14,7 @@ from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.testbed import TestbedLimits
 from evenhand.units import parse_duration, parse_ratio
 
-_PANEL = "Validity (table limits of the testbed file has the same keys; departures from the defaults are named with the result)"
+_PANEL = "Validity (the testbed file's table limits has the same keys)"
 OfferedToleranceOption = Annotated[
     str | None,
     typer.Option(

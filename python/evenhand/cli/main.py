@@ -41,12 +41,13 @@ from evenhand.cli import (
 from evenhand.cli import run as run_verb
 from evenhand.cli.told import tell
 from evenhand.cli.usage import as_typed, is_plain_help, usage_error
+from evenhand.cli.verbs import Verbs
 from evenhand.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
 
 INTERRUPTED = 130
 TERMINATED = 143
 
-app = typer.Typer(
+app = Verbs(
     help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
     epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout full, 130 interrupted, "
     "141 stdout's reader gone. "

@@ -21,6 +21,7 @@ from evenhand.cli.common import (
     FramesOption,
     JsonOption,
     NameArgument,
+    OptionalNameArgument,
     SeedOption,
     VlanOption,
     err,
@@ -30,17 +31,30 @@ from evenhand.cli.common import (
     write_json,
 )
 from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
-from evenhand.cli.options import ShapeOptions, with_options
+from evenhand.cli.options import CountOptions, ShapeOptions, SourceOptions, with_options
+from evenhand.cli.verbs import Verbs
 from evenhand.errors import RequestError
 from evenhand.fitted import FittedTable
 from evenhand.new_file import write_new
-from evenhand.plan import AddressPlan, Direction, FrameSize, PlanSide, Traffic, describe_mix, describe_plan, mix_request, whole_octets
+from evenhand.plan import (
+    TOPOLOGIES,
+    AddressPlan,
+    Direction,
+    FrameSize,
+    PlanSide,
+    Traffic,
+    describe_mix,
+    describe_plan,
+    make_plan,
+    mix_request,
+    whole_octets,
+)
 from evenhand.report import make_pcap
 from evenhand.testbed.vlan import TAG_OCTETS, Vlans, parse_vlans
 from evenhand.trial import EngineSession, find_engine
 from evenhand.units import format_count
 
-app = typer.Typer(help="Show address plans and the frames that they make.", no_args_is_help=True)
+app = Verbs(help="Show address plans and the frames that they make.", no_args_is_help=True)
 
 
 class FrameFormat(StrEnum):
@@ -62,12 +76,15 @@ class OneDirection(StrEnum):
 @app.command("show", epilog="Example: evenhand plan show gateway-v4 --hosts 1000")
 @with_options
 def show(
-    name: NameArgument,
+    name: OptionalNameArgument = None,
     *,
     shape: ShapeOptions,
     json_output: JsonOption = False,
 ) -> None:
-    """Show addresses, routes and ports of a plan."""
+    """Show addresses, routes and ports of a plan; without NAME list the plans that there are."""
+    if name is None:
+        _list_plans(shape, json_output=json_output)
+        return
     plan = shape.read(name)
     warn_about(plan)
     if json_output:
@@ -103,6 +120,29 @@ def show(
     forward, reverse = (format_count(plan.pairs_of(direction)) for direction in ("forward", "reverse"))
     pairs = f"per direction: {forward}" if forward == reverse else f"forward: {forward}, reverse: {reverse}"
     console.print(f"Address pairs {pairs}. Smallest frame: {plan.smallest_frame_size} octets with FCS.")
+
+
+def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
+    if shape != ShapeOptions(counts=CountOptions(), sources=SourceOptions()):
+        raise RequestError("which plan?", where="NAME", next_step="`evenhand plan show` lists them; name one before its options.")
+    plans = [make_plan(name) for name in TOPOLOGIES]
+    if json_output:
+        listed = [
+            {"plan": plan.title, "figure": plan.figure, "ip_version": plan.ip_version, "is_direct": plan.is_direct,
+             "hosts": plan.left.hosts.count, "networks": plan.left.hosts.network_count, "smallest_frame_size": plan.smallest_frame_size}
+            for plan in plans
+        ]  # fmt: skip
+        write_json({"command": "plan show", "plans": listed})
+        return
+    table = FittedTable("Address plans")
+    for title in ("plan", "IP", "hosts", "networks", "from"):
+        table.add_column(title, justify="right" if title in ("hosts", "networks") else "left", no_wrap=title == "plan")
+    for plan in plans:
+        counts = (plan.left.hosts.count, plan.left.hosts.network_count)
+        table.add_row(plan.title, f"IPv{plan.ip_version}", *map(format_count, counts), plan.figure)
+    console = out()
+    console.print(table)
+    console.print("Hosts are those of a network, a side. One of them in full: evenhand plan show NAME", markup=False)
 
 
 @app.command("frames", epilog="Example: evenhand plan frames gateway-v6 --count 3 --seed 7 --format pcap --output frames.pcap")

@@ -24,6 +24,7 @@ from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.series import SUFFIX, StorageError
 from evenhand.series.campaign_status import read_status
 from evenhand.series.campaign_store import CampaignHead, CampaignStore
+from evenhand.series.going_on import resume_command, source_beside
 from evenhand.trial import find_engine
 from evenhand.units import format_count
 
@@ -86,8 +87,9 @@ def run(
     with ExitStack() as stack:
         executor, chosen = _executor(stack, plan, testbed=testbed, scheduler=scheduler, engine=engine)
         path, page = _measure(
-            plan, executor, chosen, source=source, stored=stored, run=run, again=again, html=html, no_html=no_html, host_name=host_name
-        )
+            plan, executor, chosen, source=source, stored=stored, run=run, again=again, html=html, no_html=no_html, host_name=host_name,
+            is_found=stored not in (None, run, file),
+        )  # fmt: skip
     show_status("run", read_status(path), is_json=json_output)
     if not json_output:
         out().print(f"Stored in {path}.", markup=False)
@@ -120,9 +122,13 @@ def _executor(
 
 def _measure(
     plan: CampaignPlan, executor: Executor, testbed: str, *, source: Path, stored: Path | None, run: Path | None, again: bool,
-    html: Path | None, no_html: bool, host_name: bool,
+    html: Path | None, no_html: bool, host_name: bool, is_found: bool,
 ) -> tuple[Path, LivePage]:  # fmt: skip
-    """All that is left of it; the file that it is stored in, and its page."""
+    """All that is left of it; the file that it is stored in, and its page.
+
+    Args:
+        is_found: Nobody named what it is stored in.
+    """
     spec = json.loads(json.dumps(plan.spec))
     if stored is None:
         path = run_file(source.stem, run, no_run=False)
@@ -132,6 +138,8 @@ def _measure(
     else:
         path = stored
         _check_unchanged(path, source, spec)
+        if is_found and not again:
+            _check_unfinished(path, source)
         store = CampaignStore.resume(path, command=command_line(), host_name=host_name)
     page = LivePage(run=path, target=None if no_html else html or path.with_suffix(".html"))
     with _ending(store, source, page):
@@ -150,13 +158,13 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
     """The campaign's file that is to be gone on with, if one is, and the file that it was written from."""
     if file.suffix == SUFFIX:
         if not is_resumed:
-            raise RequestError("this is what a campaign is stored in", where=str(file), next_step=f"evenhand run --resume {file}")
+            raise RequestError("this is what a campaign is stored in", where=str(file), next_step=f"Go on with it: {resume_command(file)}")
         source = read_status(file).source
-        found = next((path for path in (file.parent / source, Path(source)) if path.is_file()), None)
+        found = source_beside(file, source)
         if found is None:
             raise RequestError(
                 f"it was written from {source}, which is neither beside it nor in this folder", where=str(file),
-                next_step=f"Name both: evenhand run {quoted(source)} --resume --run {quoted(file)}",
+                next_step=f"Name both: {resume_command(file, Path(source))}",
             )  # fmt: skip
         return file, found
     if not is_resumed:
@@ -165,16 +173,29 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
 
 
 def _newest_of(source: Path) -> Path:
-    """The file under its usual name, in this folder, that was begun last and is not finished. RequestError if there is none."""
-    for path in sorted(Path().glob(f"{source.stem}-*{SUFFIX}"), reverse=True):
+    """The file of that campaign, in this folder, that was begun last: one that is not finished, else a finished one, which is told later,
+    since the campaign file may have been changed after it. RequestError if there is none.
+    """
+    found: list[tuple[bool, str, Path]] = []
+    for path in Path().glob(f"*{SUFFIX}"):
         with suppress(EvenhandError):
             status = read_status(path)
-            if status.source == source.name and status.finished_at is None:
-                return path
+            if status.source == source.name:
+                found.append((status.finished_at is None, status.created_at, path))
+    if found:
+        return max(found)[-1]
     raise RequestError(
-        f"no unfinished campaign of {source.name} is in this folder", where="--resume",
-        next_step=f"Name its file: evenhand run {quoted(source)} --resume --run FILE",
+        f"no campaign of {source.name} is in this folder", where="--resume",
+        next_step=f"Name its file: evenhand run --resume FILE{SUFFIX}; or begin it: evenhand run {quoted(source)}",
     )  # fmt: skip
+
+
+def _check_unfinished(path: Path, source: Path) -> None:
+    if read_status(path).finished_at is not None:
+        raise RequestError(
+            f"no unfinished campaign of {source.name} is in this folder: {path} is finished", where="--resume",
+            next_step=f"See what it found: evenhand report {quoted(path)}; or begin it anew: evenhand run {quoted(source)}",
+        )  # fmt: skip
 
 
 def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
@@ -183,8 +204,8 @@ def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
     if changes:
         shown = "; ".join(changes[:8]) + (f"; and {len(changes) - 8} more" if len(changes) > 8 else "")
         raise RequestError(
-            f"the campaign file was changed since the campaign began: {shown}", where=str(source),
-            next_step=f"Change it back, or begin another campaign: evenhand run {source}",
+            f"the campaign file was changed since the campaign in {path} began: {shown}", where=str(source),
+            next_step=f"Change it back, or begin another campaign: evenhand run {quoted(source)}",
         )  # fmt: skip
 
 
@@ -202,8 +223,7 @@ def _ending(store: CampaignStore, source: Path, page: LivePage) -> Iterator[None
         if store.path.exists():
             trials = sum(read_status(store.path).verdicts.values())
             stored = "1 trial is" if trials == 1 else f"{format_count(trials)} trials are"
-            go_on = f"evenhand run {quoted(source)} --resume --run {quoted(store.path)}"
-            console.print(f"{stored} stored in {store.path}. Go on with: {go_on}", markup=False)
+            console.print(f"{stored} stored in {store.path}. Go on with: {resume_command(store.path, source)}", markup=False)
         else:
             page.take_back()
             console.print("No trial is stored.", markup=False)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from enum import Enum
 from typing import Any
 
+from evenhand.cli.other_names import called_here
 from evenhand.errors import EvenhandError, RequestError
-from evenhand.plain_words import in_plain_words
+from evenhand.nearest import nearest
+from evenhand.plain_words import in_plain_words, none_of
 
 _CHOICES = re.compile(r"is not one of (.+?)\.?$")
 
@@ -29,11 +31,10 @@ def usage_error(error: Any) -> RequestError:
         first = str(parameter.opts[0])
         name = first if first.startswith("-") else (parameter.metavar or first.upper())
         causes: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
-        return _wrong_value(name, causes[0]) if causes else RequestError(f"{name} is missing", where=place, next_step=_example_of(context))
+        return _wrong_value(name, causes[0]) if causes else _missing(name, parameter, context)
     option, verb = getattr(error, "option_name", None), re.search(r"o such command '(.*?)'", message)
     if option is not None and "o such option" in message:
-        near = _nearest(option, [] if context is None else [name for each in context.command.params for name in each.opts])
-        return RequestError(f"there is no option {option}", where=place, next_step=near or help_line)
+        return RequestError(f"there is no option {option}", where=place, next_step=_option_instead(option, context) or help_line)
     if option is not None:
         what = "takes no value" if "does not take" in message else "needs a value"
         return RequestError(f"{option} {what}", where=option, next_step="`--help` shows how it is written.")
@@ -56,16 +57,37 @@ def as_typed(error: EvenhandError, arguments: Sequence[str]) -> EvenhandError:
 def _wrong_value(option: str, cause: dict[str, Any]) -> RequestError:
     value, choices = cause["input"], _CHOICES.search(cause["msg"])
     if choices is not None:
-        names = re.findall(r"'([^']*)'", choices[1])
-        next_step = _nearest(str(value), names) or f"Use {' or '.join(names)}."
-        return RequestError(f"{value!r} is none of {', '.join(names)}", where=option, next_step=next_step)
+        what, next_step = none_of(value, re.findall(r"'([^']*)'", choices[1]), in_quotes=False)
+        return RequestError(what, where=option, next_step=next_step)
     what, next_step = in_plain_words(cause["type"], value, cause.get("ctx", {}))
     return RequestError(what, where=option, next_step=next_step)
 
 
+def _missing(name: str, parameter: Any, context: Any) -> RequestError:
+    """With what may stand there, if that is a choice."""
+    kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    choices = [str(choice) for choice in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+    help_text = str(parameter.help or "")
+    listed = f"Use {' or '.join(choices)}. " if choices else f"{help_text} " if help_text.startswith("One of: ") else ""
+    where = "evenhand" if context is None else str(context.command_path)
+    return RequestError(f"{name} is missing", where=where, next_step=listed + _example_of(context))
+
+
+def _option_instead(option: str, context: Any) -> str:
+    """By another tester's name for it, else by its letters."""
+    parameters = [] if context is None else context.command.params
+    known = [name for each in parameters for name in each.opts if name.startswith("-")]
+    arguments = [str(each.metavar or each.name.upper()) for each in parameters if not each.opts[0].startswith("-")]
+    # Without their dashes, which would make all options alike.
+    bare = {name.lstrip("-"): name for name in known}
+    near = nearest(option.lstrip("-"), bare)
+    verb = "" if context is None else str(context.command_path).partition(" ")[2]
+    return called_here(verb, option, known, arguments) or ("" if near is None else f"Did you mean {bare[near]}?")
+
+
 def _nearest(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, list(known), n=1)
-    return f"Did you mean {near[0]}?" if near else ""
+    near = nearest(word, known)
+    return "" if near is None else f"Did you mean {near}?"
 
 
 def _example_of(context: Any) -> str:

@@ -2,7 +2,7 @@
 """Labs: a whole test set-up inside this machine. The DUT is the kernel's own router, or a virtual machine (root)."""
 
 from evenhand.lab.build import RING_FRAMES
-from evenhand.lab.labs import Lab, lab_status
+from evenhand.lab.labs import Lab, lab_names, lab_status
 from evenhand.lab.limits import RaisedLimit, raised_limits
 from evenhand.lab.linux import LinuxLab, lab_down, lab_up, linux_lab
 from evenhand.lab.neighbors import Neighbor
@@ -16,6 +16,7 @@ __all__ = [
     "RaisedLimit",
     "VmLab",
     "lab_down",
+    "lab_names",
     "lab_status",
     "lab_up",
     "linux_lab",

@@ -17,3 +17,8 @@ def lab_status(name: str = "linux") -> Lab | None:
     if record is None or record.get("version") != linux.RECORD_VERSION:
         return None
     return vm.read_lab(name, record) if record.get("kind") == vm.KIND else linux.read_lab(name, record)
+
+
+def lab_names() -> list[str]:
+    """Of all that are up, or were left behind by a run that was killed, in alphabetical order."""
+    return sorted(path.stem for path in state.STATE_DIRECTORY.glob("*.json"))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from evenhand.errors import RequestError
 
+_RINGS = re.compile(r"with (\d{1,4}) RX ring")
 _ROW = re.compile(r"^\s*\d+:\s+(.*)$", re.MULTILINE)
 _KEY = re.compile(r"^\s*((?:[0-9a-f]{2}:){15,}[0-9a-f]{2})\s*$", re.MULTILINE | re.IGNORECASE)
 _SWITCH = re.compile(r"^\s*([a-z][a-z0-9-]*):\s+(on|off)\s*$", re.MULTILINE)
@@ -38,6 +39,8 @@ class IndirectionTable:
     """What stands in its place."""
     is_symmetric: bool = False
     """Symmetric-XOR is on."""
+    rings: int | None = None
+    """Receive queues that the NIC has, if it was shown; the table need not name all of them."""
 
 
 def is_ethtool(text: str) -> bool:
@@ -62,10 +65,11 @@ def read_ethtool(text: str, *, where: str) -> IndirectionTable:
             f"this NIC transforms what it hashes by {unknown[0]}, which is not predicted", where=where,
             next_step="Switch it off (ethtool -X INTERFACE xfrm none), and write its output anew.",
         )  # fmt: skip
-    key, instead = _KEY.search(text), _NO_KEY.search(text)
+    key, instead, rings = _KEY.search(text), _NO_KEY.search(text), _RINGS.search(text)
     return IndirectionTable(
         words=" ".join(_ROW.findall(text)).replace(",", " ").split(),
         key=None if key is None else bytes.fromhex(key[1].replace(":", "")),
         why_no_key="the output has none" if instead is None else instead[1].strip(),
         is_symmetric=switches.get(SYMMETRIC_XOR) == "on",
+        rings=None if rings is None else int(rings[1]),
     )

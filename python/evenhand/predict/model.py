@@ -111,6 +111,11 @@ def round_robin_table(elements: int, size: int | None = None) -> tuple[int, ...]
     return tuple(entry % elements for entry in range(size))
 
 
+def round_robin_unevenness(elements: int, size: int) -> Fraction:
+    """`DeviceModel.table_unevenness` of the evenest table with so many entries."""
+    return Fraction(math.ceil(Fraction(size, elements)) * elements, size)
+
+
 def _check_table(table: tuple[int, ...], elements: int) -> None:
     size = len(table)
     if size > MAX_TABLE_SIZE or size & (size - 1):

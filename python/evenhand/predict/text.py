@@ -13,7 +13,7 @@ from evenhand.fitted import FittedTable
 from evenhand.plan import AddressPlan, Traffic
 from evenhand.predict.even import EVEN_TOLERANCE, even_limit, maximum_hosts
 from evenhand.predict.loads import Prediction
-from evenhand.predict.model import VERIFICATION_KEY, DeviceModel, symmetric_key
+from evenhand.predict.model import VERIFICATION_KEY, DeviceModel, round_robin_unevenness, symmetric_key
 from evenhand.units import format_count, format_rate, format_ratio
 
 BAR_CELLS = 40
@@ -86,7 +86,9 @@ def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -
     if model.table_unevenness == 1:
         bound = f"at most {percent} above the mean"
     else:
-        best = f"the best that {format_count(len(model.table))} entries allow {_elements(model.elements)}"
+        best = "the best that this table allows"
+        if model.table_unevenness == round_robin_unevenness(model.elements, len(model.table)):
+            best = f"the best that {format_count(len(model.table))} entries allow {_elements(model.elements)}"
         bound = f"at most {percent} above {float(model.table_unevenness):.4g} times the mean, {best}"
     if smallest is None:
         return f"Not even with any number of hosts up to {maximum} {_where(plan)}. Even is: busiest element {bound}."

@@ -28,6 +28,7 @@ from evenhand.procedure.repetition import LossTable, Repetitions, Row, Throughpu
 from evenhand.procedure.setup import (
     DEFAULT_PLAN,
     LAB_PREFIX,
+    REFERENCE,
     PlanDefaults,
     Setup,
     default_plan_of,
@@ -57,6 +58,7 @@ __all__ = [
     "LOOPED_WAY",
     "MAX_FRAME_SIZE",
     "OMISSION",
+    "REFERENCE",
     "RESULTS_OF_THE_DUT",
     "RFC8219_FRAME_SIZES",
     "RFC_FRAME_SIZES",

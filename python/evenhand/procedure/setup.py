@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import RequestError
-from evenhand.lab import Lab, LinuxLab, VmLab, lab_status
+from evenhand.lab import Lab, LinuxLab, VmLab, lab_names, lab_status
+from evenhand.nearest import nearest
 from evenhand.plan import AddressPlan, make_plan, plan_title
 from evenhand.reference import ReferenceRouter
 from evenhand.testbed import Testbed, TestbedDut, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
@@ -16,6 +17,8 @@ from evenhand.trial import find_engine
 
 LAB_PREFIX = "lab:"
 LAB_KINDS = (LinuxLab.kind, VmLab.kind)
+REFERENCE = "reference"
+"""The testbed that is made for a campaign: a reference router, set by its `[reference]`."""
 DEFAULT_PLAN = "gateway-v4"
 """With all its addresses (SEED-05)."""
 
@@ -152,11 +155,13 @@ def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:
         name = text.removeprefix(LAB_PREFIX)
         lab = lab_status(name)
         if lab is None:
-            wanted, kind = DEFAULT_PLAN if plan is None else plan.title, name if name in LAB_KINDS else LinuxLab.kind
-            raise RequestError(
-                f"the lab {name!r} is not up", where=text, next_step=f"Use lab:{kind} after: evenhand lab up {kind} --plan {wanted}"
-            )
+            raise _no_lab(text, name, DEFAULT_PLAN if plan is None else plan.title)
         return make_lab_setup(lab, plan)
+    if text == REFERENCE and not Path(text).exists():
+        raise RequestError(
+            "there is no testbed of this name: only a campaign has a reference router started for it", where=text,
+            next_step="Start one in another terminal with `evenhand router gateway-v4 --testbed router.toml`, and name router.toml here.",
+        )  # fmt: skip
     setup = Setup(name=text, testbed=read_testbed(Path(text)))
     if plan is not None:
         setup.check_plan(plan)
@@ -164,6 +169,18 @@ def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:
     for side, port in setup.testbed.ports.items():
         check_device(port.device, network, where=f"{text}: {side}.device")
     return setup
+
+
+def _no_lab(text: str, name: str, plan: str) -> RequestError:
+    if name in LAB_KINDS:
+        return RequestError(f"the lab {name!r} is not up", where=text, next_step=f"Set it up: sudo evenhand lab up {name} --plan {plan}")
+    there = [f"{LAB_PREFIX}{known}" for known in dict.fromkeys((*LAB_KINDS, *lab_names()))]
+    near = nearest(text, there, cutoff=0.7)
+    hint = "" if near is None else f"Did you mean {near}? "
+    return RequestError(
+        f"there is no lab {name!r}", where=text,
+        next_step=f"{hint}There are {', '.join(there)}; one is set up by: sudo evenhand lab up {LinuxLab.kind} --plan {plan}",
+    )  # fmt: skip
 
 
 def read_dut(text: str) -> tuple[TestbedDut, Path | None]:

@@ -49,6 +49,8 @@ class OpenTester:
     """Trials that need not be made again."""
     inside: Inside | None = None
     """The look into the DUT; None if its testbed does not tell how."""
+    unreached: HostError | None = None
+    """Why there is no `inside` although the testbed tells how; only where `open_tester` was told to go on without."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -119,7 +121,8 @@ def open_tester(
     The one place where testers begin: the lab and each port are locked here, before anything of them is touched.
 
     Args:
-        needs_dut: Whether a DUT that does not answer is an error; if not, `OpenTester.unresolved` tells.
+        needs_dut: Whether a DUT that answers neither ARP nor ND, or is not reached over SSH, is an error; if not,
+            `OpenTester.unresolved` and `unreached` tell.
         waits: Of every trial that is made with this tester.
         limits: By which its trials are judged; default: the testbed's.
         on_event: Is told what changed in the DUT since the last run on it, if it can be looked into.
@@ -132,7 +135,7 @@ def open_tester(
     with ExitStack() as stack:
         command = setup.engine_command(engine)
         locked = stack.enter_context(_locked(setup))
-        inside = stack.enter_context(look_inside(setup, on_event=on_event))
+        inside, unreached = _look_inside(stack, setup, on_event, needs_dut=needs_dut)
         session = stack.enter_context(EngineSession(command, inherited=locked))
         request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
         stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
@@ -150,7 +153,7 @@ def open_tester(
         )  # fmt: skip
         yield OpenTester(
             setup=setup, session=session, profile=profile, waits=waits, limits=limits or limits_of(setup.testbed.limits),
-            opened=opened, resolved=resolved, unresolved=unresolved, inside=inside,
+            opened=opened, resolved=resolved, unresolved=unresolved, inside=inside, unreached=unreached,
         )  # fmt: skip
 
 
@@ -179,6 +182,16 @@ def _locked(setup: Setup) -> Iterator[tuple[int, ...]]:
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
     sides: tuple[SideName, SideName] = ("left", "right")
     return {side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac")) for side in sides}
+
+
+def _look_inside(stack: ExitStack, setup: Setup, on_event: OnEvent, *, needs_dut: bool) -> tuple[Inside | None, HostError | None]:
+    """The look into the DUT, or why there is none."""
+    try:
+        return stack.enter_context(look_inside(setup, on_event=on_event)), None
+    except HostError as error:
+        if needs_dut:
+            raise
+        return None, error
 
 
 def _resolve(session: EngineSession, *, needs_dut: bool) -> tuple[dict[str, Any], HostError | None]:

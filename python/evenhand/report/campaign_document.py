@@ -90,6 +90,7 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "finished_repetitions": sum(repetition.finished_at is not None for repetition in measured.repetitions),
         "figure": {"name": figure.name, "unit": figure.unit, "is_higher_better": figure.is_higher_better},
         "values": list(measured.values),
+        "at_maximum": measured.at_maximum,
         "median": None if statistics is None else statistics.median,
         "minimum": None if statistics is None else statistics.minimum,
         "maximum": None if statistics is None else statistics.maximum,

@@ -222,6 +222,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("repetitions_finished", "integer", _point(lambda p: sum(r.finished_at is not None for r in p.repetitions))),
         *_FIGURE,
         Column("values", "integer", _point(lambda p: len(p.values))),
+        Column("at_maximum", "integer", _point(lambda p: p.at_maximum)),
         Column("median", "real", _statistic(lambda s: s.median)),
         Column("minimum", "real", _statistic(lambda s: s.minimum)),
         Column("maximum", "real", _statistic(lambda s: s.maximum)),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -12,7 +13,9 @@ from evenhand.analysis.words import show_value
 from evenhand.fitted import FittedTable
 from evenhand.report.plain import visible
 from evenhand.series import FIGURES, PointState, ProcedureName
+from evenhand.series.campaign import bounds_of
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
+from evenhand.series.going_on import resume_command
 from evenhand.units import format_count, format_duration
 
 
@@ -32,9 +35,11 @@ def campaign_table(status: CampaignStatus) -> FittedTable:
     """A row for each point: where it stands, and its number."""
     table = FittedTable(visible(f"{status.name}: rates are per direction"))
     for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
-        table.add_column(name, justify="left" if name == "point" else "right")
+        # Keys are copied into --point of `evenhand show`, so that neither is broken.
+        table.add_column(name, justify="left" if name == "point" else "right", no_wrap=True)
     for point in status.points:
-        cells = [_shown(point, figure) for figure in (median, min, max)] if point.values else ["-", "-", "-"]
+        figures = zip(bounds_of(point.at_maximum, len(point.values)), (median, min, max), strict=True)
+        cells = [f"{bound}{_shown(point, figure)}" for bound, figure in figures] if point.values else ["-", "-", "-"]
         table.add_row(Text(visible(point.point.key)), f"{point.finished} of {point.point.repetitions}", *cells, format_count(point.trials))
     return table
 
@@ -74,6 +79,7 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
                 "figure": FIGURES[point.point.procedure].name,
                 "unit": FIGURES[point.point.procedure].unit,
                 "values": list(point.values),
+                "at_maximum": point.at_maximum,
                 "trials": point.trials,
             }
             for point in status.points
@@ -92,4 +98,4 @@ def _going_on(status: CampaignStatus, left_s: float) -> str:
         return f"Finished at {status.finished_at}."
     if status.worker is not None:
         return f"It is measured by {status.worker}; {about}."
-    return f"Nobody measures it now; {about}. Go on with: evenhand run --resume {status.path}"
+    return f"Nobody measures it now; {about}. Go on with: {resume_command(status.path, Path(status.source))}"

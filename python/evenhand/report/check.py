@@ -144,6 +144,11 @@ def dut_line(unresolved: HostError | None, ports: Sequence[PortFacts]) -> str:
     return "The DUT is resolved."
 
 
+def unreached_line(unreached: HostError) -> str:
+    """Why the DUT is not looked into, though the testbed file tells how: every verb that measures ends with this error."""
+    return f"The DUT's command line is not reached: {unreached}. {unreached.next_step}"
+
+
 def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
     """The highest load that the tester kept, what it was made with, and what happened above."""
     ceiling, profile = entry.ceiling, entry.profile

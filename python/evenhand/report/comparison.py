@@ -12,9 +12,15 @@ from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointCompa
 from evenhand.analysis.comparison import METHOD
 from evenhand.analysis.words import show_number, show_percent
 from evenhand.fitted import FittedTable
-from evenhand.procedure import Statistics
+from evenhand.series.campaign import Figure, bounds_of
 from evenhand.units import format_count
 
+BOUNDS = {"none": "", "at_least": ">= ", "at_most": "<= ", "unknown": "? "}
+"""What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""
+CAPPED = (
+    "`>=` and `<=`: the highest load that was tried passed, and a median is a lower bound. `?`: both are, so the runs may differ above it."
+    " Give a higher maximum-rate."
+)
 TITLE_OF_DIFFERENCES = "What differs in the set-ups"
 
 
@@ -53,6 +59,8 @@ def comparison_lines(comparison: Comparison, *, fail_below: float | None = None)
     if any(not point.figure.is_higher_better for point in comparison.points):
         lines.append("Of a latency, PDV, loss, interval or recovery less is better: there a ratio above 1 is worse.")
     lines.append(METHOD)
+    if any(value.ratio is not None and value.ratio.bound != "none" for point in comparison.points for value in point.others):
+        lines.append(CAPPED)
     lines += [f"Not measured alike: {line}." for line in comparison.unlike]
     if not comparison.differences:
         lines.append("Nothing differs in what is known of the set-ups.")
@@ -90,9 +98,9 @@ def summary(comparison: Comparison, other: int) -> str:
 
 
 def show_interval(value: ComparedValue) -> str:
-    """`0.985 .. 0.998 (95.7 %)`."""
+    """`0.985 .. 0.998 (95.7 %)`; none of a bound."""
     interval = None if value.ratio is None else value.ratio.interval
-    if interval is None or value.ratio is None or min(value.ratio.counts) < 2:
+    if interval is None or value.ratio is None or min(value.ratio.counts) < 2 or value.ratio.bound != "none":
         return "-"
     return f"{interval.low:.3f} .. {interval.high:.3f} ({show_percent(interval.level)})"
 
@@ -101,14 +109,17 @@ def show_ratio_of(value: ComparedValue) -> str:
     """`0.991`, or why there is none."""
     if value.ratio is None:
         return "-"
-    return "no ratio to 0" if value.ratio.ratio is None else f"{value.ratio.ratio:.3f}"
+    if value.ratio.ratio is None:
+        return "no ratio to 0"
+    return f"{BOUNDS[value.ratio.bound]}{value.ratio.ratio:.3f}"
 
 
-def show_median(statistics: Statistics | None, reason: str | None, point: PointComparison) -> str:
+def show_median(of: PointComparison | ComparedValue, figure: Figure) -> str:
     """With how many repetitions, or why there is none."""
-    if statistics is None:
-        return reason or "-"
-    return f"{show_number(statistics.median, point.figure)} ({statistics.count})"
+    if of.statistics is None:
+        return of.reason or "-"
+    bound, _, _ = bounds_of(of.at_maximum, of.statistics.count)
+    return f"{bound}{show_number(of.statistics.median, figure)} ({of.statistics.count})"
 
 
 def _table(comparison: Comparison, other: int) -> FittedTable:
@@ -121,8 +132,8 @@ def _table(comparison: Comparison, other: int) -> FittedTable:
     for point in comparison.points:
         value = point.others[other]
         table.add_row(
-            Text(point.key), point.figure.unit, Text(show_median(point.statistics, point.reason, point)),
-            Text(show_median(value.statistics, value.reason, point)), show_ratio_of(value), show_interval(value),
+            Text(point.key), point.figure.unit, Text(show_median(point, point.figure)),
+            Text(show_median(value, point.figure)), show_ratio_of(value), show_interval(value),
         )  # fmt: skip
     return table
 

@@ -118,8 +118,8 @@ def _points_table(comparison: Comparison, other: int) -> Table:
         value = point.others[other]
         style_of = "flag" if value.is_different else ""
         rows.append([
-            point.key, point.figure.unit, show_median(point.statistics, point.reason, point),
-            show_median(value.statistics, value.reason, point), Cell(show_ratio_of(value), style_of), show_interval(value),
+            point.key, point.figure.unit, show_median(point, point.figure),
+            show_median(value, point.figure), Cell(show_ratio_of(value), style_of), show_interval(value),
         ])  # fmt: skip
     titles = ("point", "unit", f"#median {a} (repetitions)", f"#median {b}", f"#{b} over {a}", "#its interval")
     return make_table(titles, rows, caption="Marked: the interval leaves out 1.", fold=("unit",))

@@ -26,6 +26,8 @@ class DrawnPoint:
     values: tuple[float, ...]
     """Empty: it ended without a number."""
     predicted: float | None = None
+    is_at_least: bool = False
+    """The median is a lower bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +190,12 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
         ]
         if dots:
             axes.scatter([x for x, _ in dots], [y for _, y in dots], s=7, color=look["color"], alpha=0.42, linewidths=0, zorder=2)
+    capped = [(point.x, found.median / factor) for point in points if point.is_at_least and (found := Statistics.of(point.values))]
+    if capped:
+        axes.plot(
+            [x for x, _ in capped], [y for _, y in capped], linestyle="none", marker="^", color=look["color"], markersize=9,
+            zorder=5, clip_on=False, label=f"{curve.label}: at least" if labelled else "at least: the highest load tried passed",
+        )  # fmt: skip
     missing = [point.x for point in curve.points if not point.values]
     if missing:
         axes.plot(

@@ -95,10 +95,12 @@ def _throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator
 
 def _drawn(curve: Curve, *, with_setting: bool) -> DrawnCurve:
     points = tuple(
-        DrawnPoint(x=point.addresses, values=point.values, predicted=point.predicted) for point in curve.points if point.state != "pending"
+        DrawnPoint(x=point.addresses, values=point.values, predicted=point.predicted, is_at_least=point.is_at_least)
+        for point in curve.points
+        if point.state != "pending"
     )
     plateau = None
-    if curve.shape is not None and curve.shape.is_plateau_seen:
+    if curve.shape is not None and curve.shape.is_plateau_seen and not curve.shape.is_capped:
         flat = curve.shape
         plateau = Plateau(
             first_x=min(flat.plateau), last_x=max(flat.plateau), low=flat.statistics.minimum, level=flat.plateau_level,

@@ -17,9 +17,9 @@ from evenhand.report.page_words import (
     Cell,
     Table,
     make_table,
-    median_of,
     show_addresses,
     show_fact,
+    show_median,
     show_protocol,
     show_range,
     show_size,
@@ -141,15 +141,13 @@ def _conditions(points: Sequence[Point]) -> str:
 
 def _shown_point(found: PointRecord, point_id: str, among: Sequence[Point], *, with_trials: bool) -> ShownPoint:
     point = found.point
-    unit = unit_of(point)
-    middle = median_of(found)
-    several = "" if len(found.values) < 2 else show_range(found.values, unit)
+    several = "" if len(found.values) < 2 else show_range(found)
     finished = [repetition for repetition in found.repetitions if repetition.finished_at is not None]
     state, style = _state(found, len(finished))
     return ShownPoint(
-        id=point_id, name=_name(point, among), median=NONE if middle is None else show_value(middle, unit), range=several or NONE,
+        id=point_id, name=_name(point, among), median=show_median(found), range=several or NONE,
         state=state, style=style, reason=found.reason or "", facts=_facts(found), hooks=shown_hooks(found.hooks),
-        repetitions=_repetitions(found, unit),
+        repetitions=_repetitions(found, unit_of(point)),
         trials=[_shown_trials(repetition) for repetition in found.repetitions if with_trials and any(trials_of(repetition))],
     )  # fmt: skip
 

@@ -15,14 +15,14 @@ from evenhand.report.page_words import (
     make_table,
     median_of,
     show_addresses,
+    show_median,
     show_ns,
     show_protocol,
     show_range,
     show_size,
     show_value,
-    unit_of,
 )
-from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord
+from evenhand.series.campaign import AT_LEAST, FIGURES, CampaignRecord, PointRecord
 from evenhand.units import format_count, format_duration, format_line_rate, format_ratio
 
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
@@ -44,10 +44,10 @@ def throughput_table(record: CampaignRecord) -> Table | None:
         if len(suites[one.point.suite]) < 2:
             continue
         limit, median = _limit_fps(one), median_of(one)
+        share = NONE if limit is None or median is None else f"{AT_LEAST if one.is_at_least else ''}{format_ratio(median / limit)}"
         rows.append([
-            one.point.suite, show_size(one.point), show_protocol(one.point), show_addresses(one.point), show_value(median, "fps"),
-            show_range(one.values, "fps"), "unknown" if limit is None else show_value(limit, "fps"),
-            NONE if limit is None or median is None else format_ratio(median / limit), str(len(one.values)),
+            one.point.suite, show_size(one.point), show_protocol(one.point), show_addresses(one.point), show_median(one), show_range(one),
+            "unknown" if limit is None else show_value(limit, "fps"), share, str(len(one.values)),
         ])  # fmt: skip
     titles = [
         "suite", "frame size", "protocol", "addresses", "#throughput", "#range", "#theoretical limit", "#of the limit", "#repetitions",
@@ -112,7 +112,7 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
     rows = [
         [
             one.point.suite, FIGURES[one.point.procedure].name, show_size(one.point), show_addresses(one.point),
-            show_value(median_of(one), unit_of(one.point)), show_range(one.values, unit_of(one.point)), str(len(one.values)),
+            show_median(one), show_range(one), str(len(one.values)),
         ]
         for one in record.points
         if one.point.procedure in procedures and one.values

@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.plan import describe_size, parse_imix
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import FIGURES, Point, PointRecord
+from evenhand.series.campaign import FIGURES, Point, PointRecord, bounds_of
 from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 
 NONE = "-"
@@ -87,12 +87,20 @@ def show_ns(value: float | None) -> str:
     return "infinite" if value is None else format_duration(value / 1e9)
 
 
-def show_range(values: Sequence[float], unit: str) -> str:
+def show_median(record: PointRecord) -> str:
+    """`5 Mfps`; `>= 5 Mfps` where the highest load that was tried passed."""
+    bound, _, _ = bounds_of(record.at_maximum, len(record.values))
+    return f"{bound}{show_value(median_of(record), unit_of(record.point))}"
+
+
+def show_range(record: PointRecord) -> str:
     """`4.9 Mfps - 5.1 Mfps`; one value alone has none."""
-    statistics = Statistics.of(values)
+    statistics, unit = Statistics.of(record.values), unit_of(record.point)
     if statistics is None or statistics.count == 1:
         return ""
-    low, high = show_value(statistics.minimum, unit), show_value(statistics.maximum, unit)
+    _, *bounds = bounds_of(record.at_maximum, statistics.count)
+    ends = zip(bounds, (statistics.minimum, statistics.maximum), strict=True)
+    low, high = (f"{bound}{show_value(value, unit)}" for bound, value in ends)
     return low if low == high else f"{low} {DASH} {high}"
 
 

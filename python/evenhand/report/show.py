@@ -22,6 +22,7 @@ from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.plain import visible
 from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.series import FIGURES, CampaignRecord, Figure, HookRun, PointRecord, PointState, Repetition, StoredSearch, StoredTrial
+from evenhand.series.campaign import AT_LEAST, bounds_of
 from evenhand.trial import Verdict, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -73,7 +74,7 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     yield _line(f"State: {_state(measured)}{_reason(measured)}. {len(measured.values)} of {point.repetitions} repetitions have a value.")
     statistics = Statistics.of(measured.values)
     if statistics is not None:
-        median, low, high = (_figure(value, figure) for value in (statistics.median, statistics.minimum, statistics.maximum))
+        median, low, high = _figures(measured, statistics)
         yield _line(f"{figure.name.capitalize()}: median {median}, {low} to {high} {figure.unit}.")
     by_testbed = values_by_testbed(measured)
     for name, values in by_testbed.items() if len(by_testbed) > 1 else ():
@@ -144,8 +145,6 @@ def _title(measured: PointRecord) -> str:
 
 
 def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
-    first = entries[0][1]
-    figure = FIGURES[first.point.procedure]
     table = FittedTable()
     has_networks = any(measured.point.networks != (1, 1) for _, measured in entries)
     table.add_column("#", justify="right", no_wrap=True)
@@ -156,9 +155,7 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
     table.add_column("state")
     for number, measured in entries:
         point, statistics, counted = measured.point, Statistics.of(measured.values), verdicts_of(trials_of(measured))
-        values = ("-",) * 3 if statistics is None else tuple(
-            _figure(value, figure) for value in (statistics.median, statistics.minimum, statistics.maximum)
-        )  # fmt: skip
+        values = ("-",) * 3 if statistics is None else _figures(measured, statistics)
         hosts = _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else "")
         cells = (
             str(number), hosts, visible(str(point.frame_size)), *values, f"{len(measured.values)}/{point.repetitions}",
@@ -169,7 +166,8 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
 
 
 def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[RenderableType]:
-    value = "no value" if repetition.value is None else f"{_figure(repetition.value, figure)} {figure.unit}"
+    bound = AT_LEAST if repetition.is_at_least else ""
+    value = "no value" if repetition.value is None else f"{bound}{_figure(repetition.value, figure)} {figure.unit}"
     why = "" if repetition.reason is None else f" ({repetition.reason})"
     end = repetition.finished_at or "cut short, or still going on"
     yield Text(f"Repetition {repetition.number}: {value}{visible(why)}", style="bold")
@@ -251,6 +249,13 @@ def _figure(value: float, figure: Figure) -> str:
     if figure.unit == "ratio":
         return format_ratio(value)
     return format_count(round(value)) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _figures(measured: PointRecord, statistics: Statistics) -> tuple[str, ...]:
+    """Median, minimum, maximum."""
+    values = (statistics.median, statistics.minimum, statistics.maximum)
+    bounds = bounds_of(measured.at_maximum, statistics.count)
+    return tuple(f"{bound}{_figure(value, FIGURES[measured.point.procedure])}" for bound, value in zip(bounds, values, strict=True))
 
 
 def _line(text: str, *, indent: int = 0) -> RenderableType:

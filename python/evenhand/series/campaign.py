@@ -58,7 +58,7 @@ class Point:
     """Left, right."""
     networks: tuple[int, int]
     frame_size: int | str
-    """Octets with the FCS, or a sequence such as `imix:7,4,1`."""
+    """Octets with the FCS, or a sequence such as `imix:aaafg`."""
     directions: tuple[Direction, ...]
     hash_type: HashType | None
     """What the DUT is set to while this point is measured; None: the campaign does not say."""
@@ -87,6 +87,24 @@ class HookRun:
     duration_s: float
 
 
+AT_OR_ABOVE_MAXIMUM = "at_or_above_maximum"
+"""The outcome of a search whose maximum load passed."""
+AT_LEAST = ">= "
+"""Before a lower bound."""
+
+
+def is_median_at_least(at_maximum: int, values: int) -> bool:
+    """Whether the median of so many values is a lower bound if `at_maximum` of them are, which are the highest."""
+    return at_maximum > 0 and 2 * at_maximum >= values
+
+
+def bounds_of(at_maximum: int, values: int) -> tuple[str, str, str]:
+    """What stands before median, minimum and maximum of so many values: `>= ` where that is a lower bound."""
+    are_bounds = (is_median_at_least(at_maximum, values), at_maximum == values, at_maximum > 0)
+    median, minimum, maximum = (AT_LEAST if values and is_bound else "" for is_bound in are_bounds)
+    return median, minimum, maximum
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
     """One complete execution of a point's procedure."""
@@ -111,6 +129,11 @@ class Repetition:
     reason: str | None = None
     """Why it has no value, if it ended without one."""
 
+    @property
+    def is_at_least(self) -> bool:
+        """Whether its value is a lower bound: the highest load that was tried passed (MLR-10)."""
+        return self.value is not None and self.outcome == AT_OR_ABOVE_MAXIMUM
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointRecord:
@@ -130,6 +153,16 @@ class PointRecord:
     def values(self) -> tuple[float, ...]:
         """The figure of each repetition that ended with one."""
         return tuple(r.value for r in self.repetitions if r.finished_at is not None and r.value is not None)
+
+    @property
+    def at_maximum(self) -> int:
+        """How many of the values are lower bounds."""
+        return sum(r.finished_at is not None and r.is_at_least for r in self.repetitions)
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the median is a lower bound."""
+        return is_median_at_least(self.at_maximum, len(self.values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.locks import holder_of
-from evenhand.series.campaign import Point, PointState, state_of
+from evenhand.series.campaign import AT_OR_ABOVE_MAXIMUM, Point, PointState, state_of
 from evenhand.series.campaign_lock import campaign_resource
 from evenhand.series.point_document import read_point
 from evenhand.series.reading import Row, RunTables, as_mapping, as_texts, open_to_read
@@ -29,6 +29,8 @@ class PointStatus:
     """Repetitions."""
     values: tuple[float, ...]
     """In the unit of the procedure's figure."""
+    at_maximum: int
+    """How many of the values are lower bounds: the highest load that was tried passed."""
     measured_s: float
     """What its finished repetitions took."""
     under_way_s: float
@@ -98,7 +100,8 @@ def _count_trials(tables: RunTables, repetitions: list[Row]) -> tuple[Counter[st
 def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     point = read_point(as_mapping(row["document"], "points.document"))
     finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
-    values = tuple(repetition["value"] for repetition in finished if repetition["value"] is not None)
+    valued = [repetition for repetition in finished if repetition["value"] is not None]
+    values = tuple(repetition["value"] for repetition in valued)
     reasons = [repetition["reason"] for repetition in finished if repetition["reason"] is not None]
     state, reason, stopped_early = state_of(
         asked=point.repetitions, finished=len(finished), has_value=bool(values), has_begun=bool(repetitions), reason=row["reason"],
@@ -106,6 +109,7 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     )  # fmt: skip
     return PointStatus(
         point=point, state=state, reason=reason or stopped_early, finished=len(finished), values=values, trials=trials,
+        at_maximum=sum(repetition["outcome"] == AT_OR_ABOVE_MAXIMUM for repetition in valued),
         measured_s=sum(repetition["measured_s"] for repetition in finished),
         under_way_s=sum(r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None),
     )  # fmt: skip

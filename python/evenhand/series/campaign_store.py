@@ -16,6 +16,7 @@ from evenhand.errors import HostError, RequestError
 from evenhand.series.campaign import HookRun, Point
 from evenhand.series.campaign_lock import campaign_locked
 from evenhand.series.folders import without_folders
+from evenhand.series.going_on import resume_command
 from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.series.point_document import point_document
 from evenhand.series.record import CUT_SHORT, read_record
@@ -55,12 +56,11 @@ class CampaignStore(WritableFile):
     While it is open nobody else can write the file. It can be read at any time.
     """
 
-    after_failure = "Make room there, and go on with: evenhand run --resume FILE."
-
     def __init__(
         self, path: Path, connection: sqlite3.Connection, stack: ExitStack, *, command: list[str], host_name: bool, is_new: bool
     ) -> None:
         super().__init__(path, connection)
+        self.after_failure = f"Make room there, and go on with: {resume_command(path)}"
         self._stack = stack
         self._is_new = is_new
         self.measured: list[MeasuredSearch] = []

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evenhand.errors import RequestError
-from evenhand.testbed.drivers import DRIVERS, PCI, REFUSED, Driver, Kind
+from evenhand.nearest import nearest
+from evenhand.testbed.drivers import DRIVERS, INTERFACE, PCI, REFUSED, Driver, Kind
 
 _PCI = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,63}", re.ASCII)
@@ -95,9 +95,11 @@ def _driver_of(name: str, where: str) -> str:
     if refused is not None:
         raise RequestError(f"{_shown(name)} is refused: {REFUSED[refused]}", where=where, next_step=known)
     if driver is None:
-        near = difflib.get_close_matches(name.rstrip("0123456789"), DRIVERS, n=1)
-        hint = f"Did you mean {near[0]}? " if near else ""
-        raise RequestError(f"{_shown(name)} is no device with a driver that is allowed", where=where, next_step=hint + known)
+        near = nearest(name.rstrip("0123456789"), DRIVERS)
+        raise RequestError(
+            f"{_shown(name)} is no device with a driver that is allowed", where=where,
+            next_step=f"Did you mean {near}? {known}" if near is not None else _how_to_name(name) or known,
+        )  # fmt: skip
     if not _NAME.fullmatch(name):
         raise RequestError(
             f"{_shown(name)} is no name of a device: at most 63 letters, digits, '.', '_' and '-'", where=where,
@@ -106,9 +108,21 @@ def _driver_of(name: str, where: str) -> str:
     return driver
 
 
+def _how_to_name(name: str) -> str | None:
+    """What a port is called that people name as the kernel does, or without all of its address."""
+    if re.fullmatch(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", name):
+        return "A PCI address is written like 0000:01:00.0, and with no part left out; `evenhand check` shows those of this host."
+    if INTERFACE.form.fullmatch(name) and not name.startswith("net_"):
+        return (
+            f"An interface that the kernel keeps is written net_af_packet0,iface={name} (net_af_packet1 for the other port), and a NIC that"
+            " DPDK has by its PCI address, like 0000:01:00.0; `evenhand check` shows those of this host."
+        )
+    return None
+
+
 def _unknown_key(key: str, driver: str, table: Driver, where: str) -> RequestError:
-    near = difflib.get_close_matches(key, table.keys, n=1)
-    hint = f"Did you mean {near[0]}? " if near else ""
+    near = nearest(key, table.keys)
+    hint = "" if near is None else f"Did you mean {near}? "
     known = f"Known for {driver}: {', '.join(table.keys)}." if table.keys else f"{driver} takes none."
     return RequestError(f"{_shown(key)} is no key of {driver} that is allowed", where=where, next_step=hint + known)
 

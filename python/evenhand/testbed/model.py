@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from evenhand.checked_file import RefusedError, first_problem, read_toml, refusal, with_unit
+from evenhand.checked_file import FileKind, RefusedError, read_toml, refusal, with_unit
 from evenhand.errors import EvenhandError, RequestError
 from evenhand.plan import AddressPlan, FrameSize, SideName, describe_size, largest_octets, make_plan, mean_octets, mix_request, whole_octets
 from evenhand.testbed.device import read_device
@@ -374,7 +374,7 @@ def read_testbed(path: Path) -> Testbed:
     Raises:
         RequestError: It cannot be read, a key is unknown, missing or wrong, or the confirmation is missing.
     """
-    return make_testbed(read_toml(path, what="testbed file"), where=str(path))
+    return make_testbed(read_toml(path, kind=FileKind.TESTBED), where=str(path))
 
 
 def make_testbed(document: dict[str, Any], *, where: str) -> Testbed:
@@ -402,16 +402,18 @@ def check_rate(rate_fps: float, limit_fps: float | None, *, line_rate_bps: float
 
 
 def _refusal(error: ValidationError, where: str) -> RequestError:
-    problem = first_problem(error)
-    place = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "missing" and place == CONFIRMATION:
+    missing = [problem["loc"] for problem in error.errors() if problem["type"] in ("missing", "extra_forbidden")]
+    if missing == [(CONFIRMATION,)]:
         return _unconfirmed(where)
-    return refusal(problem, Testbed, at=f"{where}: {place}" if place else where)
+    return refusal(error, Testbed, where=where, place=lambda loc: ".".join(map(str, loc)), advice={CONFIRMATION: f"{_HOW_TO_CONFIRM}."})
+
+
+_HOW_TO_CONFIRM = f"If no frame can leave your lab (RFC 6815), write `{CONFIRMATION} = true` at the top of the file"
 
 
 def _unconfirmed(where: str) -> RequestError:
     return RequestError(
         "nothing is sent before you have confirmed an isolated test environment",
         where=f"{where}: {CONFIRMATION}",
-        next_step=f"If no frame can leave your lab (RFC 6815), write `{CONFIRMATION} = true` at the top of the file.",
+        next_step=f"{_HOW_TO_CONFIRM}.",
     )

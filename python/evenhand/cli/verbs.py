@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How verbs are registered: their help cuts no option, whatever the terminal's width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperCommand
+
+_MOST_TYPE_COLUMNS = 20
+"""Of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text beside them has room."""
+_TYPES, _HELP = -2, -1
+
+
+class Verbs(typer.Typer):
+    """A `typer.Typer` whose verbs are `Verb`s."""
+
+    def command(self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **others: Any) -> Callable[[Any], Any]:
+        return super().command(name, cls=cls or Verb, **others)
+
+
+class Verb(TyperCommand):
+    """Rich makes the columns of a help equally narrow, and cuts what does not fit then: names of options among it."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        with _whole_options():
+            super().format_help(ctx, formatter)
+
+
+class _OptionTable(Table):
+    """An option's names stand below each other and stay whole; values and texts beside them are folded."""
+
+    def add_row(self, *cells: Any, **others: Any) -> None:
+        *required, long, short, opposite, short_opposite, values, text = cells
+        lines = ((long, short), (opposite, short_opposite))
+        names = Text("\n").join(Text(", ").join(name for name in line if name.plain) for line in lines)
+        names.rstrip()
+        super().add_row(*required, names, values, text, **others)
+        for column in self.columns[:_TYPES]:
+            column.no_wrap = True
+        self.columns[_TYPES].max_width = _MOST_TYPE_COLUMNS
+        self.columns[_HELP].overflow = "fold"
+
+
+@contextmanager
+def _whole_options() -> Iterator[None]:
+    # Typer has no setting for this; tests/cli/test_help.py sees every verb's help at 80 columns.
+    from typer import rich_utils  # takes a tenth of a second, for a help alone
+
+    table, rich_utils.Table = rich_utils.Table, _OptionTable  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        rich_utils.Table = table  # type: ignore[attr-defined]
