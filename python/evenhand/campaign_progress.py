@@ -107,7 +107,7 @@ class CampaignDisplay(ProgressDisplay):
         counts = ", ".join(f"{format_count(self._verdicts[verdict])} {verdict}" for verdict in ("PASS", "FAIL", "INVALID"))
         left_s = self._left_s
         left = f"; about {format_duration(max(1, round(left_s)))} left" if left_s else ""
-        return f"{format_count(self._verdicts.total())} trials ({counts}){left}"
+        return f"{format_count(self._verdicts.total())} trials in all ({counts}){left}"
 
     def _refresh(self) -> None:
         if self._live is None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import jsonschema
@@ -127,8 +128,11 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
     router = start_router(tmp_path, "reference-router.toml", "--elements", "4", "--rate", "100kfps", "--json")
     ended = trial(tmp_path, "reference-router.toml")
     refused = trial(tmp_path, "reference-router.toml", "--plan", "gateway-v6")
+    facts = tomllib.loads((tmp_path / "reference-router.toml").read_text())["dut"]["facts"]
     printed, _ = end(router)
     assert ended.returncode == 0, ended.stderr
+    assert facts["machine"].startswith("evenhand-router ")
+    assert (facts["cores"], facts["flow_hash"]) == ("4 elements of 100000 fps, modelled by one thread", "type1")
     assert refused.returncode == 2
     assert "set up for gateway-v4, not for gateway-v6" in refused.stderr
     ready, counters = map(json.loads, printed.splitlines())

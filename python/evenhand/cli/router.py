@@ -173,8 +173,9 @@ def others_lines(cpus: RouterCpus) -> list[str]:
     if cpus.other is None:
         return []
     own = "Measure with one at a time, or give each CPUs of its own: taskset -c 2,3 evenhand router ..."
+    shared = "Measure with one at a time, or allow both more CPUs."
     if cpus.is_shared:
-        return [f"Warning: another reference router, of {cpus.other}, forwards on CPU {cpus.router} as well: there is no CPU left. {own}"]
+        return [f"Warning: another reference router, of {cpus.other}, forwards on CPU {cpus.router} as well: no CPU is left. {shared}"]
     return [f"Another reference router, of {cpus.other}, runs on this host; the testers of both may use the same CPUs. {own}"]
 
 
@@ -251,8 +252,19 @@ def testbed_text(router: ReferenceRouter, counts: CountOptions) -> str:
         f'[dut]\nplan = "{plan_title(router.plan)}"\n{addresses}'
         f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {router.ring_frames}\n"
         f"largest_frame_size = {router.dut.largest_frame_size}\n"
+        f"\n[dut.facts]\n{facts_text(router)}"
         f"{limits_text(router)}"
     )
+
+
+def facts_text(router: ReferenceRouter) -> str:
+    """What results say of it as their DUT (SEED-84)."""
+    facts = {"machine": f"evenhand-router {router.ready.get('version')}, a program on the tester's host"}
+    model = router.dut.model
+    if model is not None:
+        facts["cores"] = f"{model.elements} elements of {model.rate_fps:.0f} fps, modelled by one thread"
+        facts["flow_hash"] = f"{'symmetric ' if model.symmetric else ''}{model.hash_type}"
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in facts.items())
 
 
 def _vlan_key(router: ReferenceRouter, side: SideName) -> str:

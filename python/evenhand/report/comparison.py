@@ -86,12 +86,13 @@ def summary(comparison: Comparison, other: int) -> str:
     found = comparison.performances(other)
     name = f"{letter_of(other + 1)} over {letter_of(0)}"
     points = "1 point" if len(comparison.points) == 1 else f"{format_count(len(comparison.points))} points"
+    have = "has" if len(comparison.points) == 1 else "have"
     if not found:
         return f"{name}: {points}, none with a number in both."
     changed = sum(point.others[other].is_different is True for point in comparison.points)
     beyond = "" if changed == 0 else f"; of {format_count(changed)} the interval leaves out 1: more than the noise of the repetitions"
     return (
-        f"{name}: {format_count(len(found))} of {points} have a number in both; performance from {min(found):.3f} to {max(found):.3f},"
+        f"{name}: {format_count(len(found))} of {points} {have} a number in both; performance from {min(found):.3f} to {max(found):.3f},"
         f" median {median(found):.3f} (below 1 is worse){beyond}."
     )
 

@@ -60,7 +60,7 @@ def recovery_lines(result: Recovery) -> list[str]:
 
 def _direction_lines(result: Recovery, direction: Direction) -> list[str]:
     said = (
-        (result.lossless(direction), "lost nothing at all, so there was nothing to recover from: is the throughput right?"),
+        (result.lossless(direction), "lost nothing at all, so there was nothing to recover from: look whether the throughput is right"),
         (result.still_losing(direction), "lost frames up to the end, so the time is a lower bound: repeat with a longer --observe"),
         (result.doubtful(direction), "lost no more after the fall than the tester's own lapses may explain"),
     )
