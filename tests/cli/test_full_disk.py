@@ -20,6 +20,8 @@ QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s"
 ROOM_OCTETS = 80 * 1024
 """For the tables, the description of the search, and some trials."""
 ROOM_OF_NO_TRIAL = 24 * 1024
+WIDE = "160"
+"""Columns: a trial is one line."""
 
 
 @pytest.fixture
@@ -38,8 +40,9 @@ def evenhand(*arguments: str | Path, file_limit: int | None = None) -> subproces
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
 
     return subprocess.run(
-        [sys.executable, "-m", "evenhand", *arguments], capture_output=True, text=True, timeout=120, check=False, preexec_fn=limit
-    )
+        [sys.executable, "-m", "evenhand", *arguments], capture_output=True, text=True, timeout=120, check=False, preexec_fn=limit,
+        env={**os.environ, "COLUMNS": WIDE},
+    )  # fmt: skip
 
 
 def assert_nothing_is_lost(ended: subprocess.CompletedProcess[str], run: Path) -> None:
