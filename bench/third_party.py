@@ -9,6 +9,8 @@ is 1 if one of these is off, for IPv4 or IPv6:
 * an IMIX of both versions over veth, in a namespace of its own: what came back of each size and version, as the tester counts it, is what
   tcpdump has in its file, read by scapy (R6985-01, R5180-14); needs root;
 * a search, which may rightly end with "tester_limit" (two cores, shared with other machines), but never with a load that a trial refuted;
+* a campaign of throughput, loss and latency over both versions: every point has a number, or the tester's own limit as the reason; no frame
+  lost at a load that it can carry; and its report, its export and its comparison with itself hold it all;
 * what `evenhand import` makes of siitperf's files: the example of its repository, and those that its README has for many addresses. The
   testbed files that it writes and the trials that it prints, as they stand: PASS.
 
@@ -52,6 +54,45 @@ MIXED = ("--plan", "gateway-v4+gateway-v6", "--mix", "90/10", "--frame-size", "i
 SIITPERF = Path(__file__).resolve().parents[1] / "tests" / "exchange" / "files"
 SIITPERF_MACS = (("f4:03:43:ec:cd:b0", "f4:03:43:ec:cd:b8"), ("f4:03:43:ec:e3:30", "f4:03:43:ec:e3:38"))
 """In those files: of the tester and of the DUT, left and right."""
+CAMPAIGN_POINTS = 12
+CAMPAIGN = """
+name = "l3fwd"
+testbed = "{testbed}"
+[every-suite]
+hosts = [1, "max"]
+repetitions = 2
+waits = "short"
+duration = "1s"
+patience = 20
+[[suite]]
+name = "IPv4"
+plan = "gateway-v4"
+procedure = ["throughput", "latency"]
+maximum-rate = "6Mfps"
+precision = "5%"
+final-duration = "2s"
+from = "100ms"
+inner-repetitions = 2
+[[suite]]
+name = "IPv4, loss"
+plan = "gateway-v4"
+procedure = "loss"
+maximum-rate = "200kfps"
+[[suite]]
+name = "IPv6"
+plan = "gateway-v6"
+procedure = ["throughput", "latency"]
+maximum-rate = "6Mfps"
+precision = "5%"
+final-duration = "2s"
+from = "100ms"
+inner-repetitions = 2
+[[suite]]
+name = "IPv6, loss"
+plan = "gateway-v6"
+procedure = "loss"
+maximum-rate = "200kfps"
+"""
 PATIENT = ("--overdue-tolerance", "99%", "--longest-overdue", "5s", "--offered-tolerance", "10%")
 """Where counts are what matters, and not the pace."""
 ATTEMPTS = 10
@@ -198,6 +239,29 @@ def mixed_case(program: Path, folder: Path) -> tuple[bool, dict[str, Any]]:
     return is_right, {"in_the_capture": shown, "counts": counts(document), "spoiled": spoiled}
 
 
+def campaign(program: Path, folder: Path) -> tuple[bool, dict[str, Any]]:
+    """Both versions, three procedures, one address pair and all addresses; then the verbs that read such a file."""
+    with l3fwd(program, folder) as testbed:
+        (folder / "campaign.toml").write_text(CAMPAIGN.format(testbed=testbed.name))
+        run = folder / "campaign.evenhand"
+        evenhand("run", folder / "campaign.toml", "--run", run)
+    points = evenhand("show", run)["points"]
+    without = {point["key"]: point["reason"] for point in points if point["state"] != "measured"}
+    ratios = [other["ratio"] for point in evenhand("compare", run, run)["points"] for other in point["others"]]
+    page = folder / "campaign.html"
+    subprocess.run([*EVENHAND, "report", run, "--html", page], stdout=subprocess.DEVNULL, check=True)
+    is_right = (
+        len(points) == CAMPAIGN_POINTS
+        # A tester that shares two cores with other machines may fall short: then there is no number, and never a wrong one.
+        and all("tester's own limit" in reason for reason in without.values())
+        and {ratio["ratio"] for ratio in ratios if ratio is not None} <= {1.0}
+        and all(point["median"] == 0 for point in points if point["procedure"] == "loss" and point["key"] not in without)
+        and page.exists()
+    )
+    medians = {point["key"]: point["median"] for point in points}
+    return is_right, {"medians": medians, "without_a_number": without}
+
+
 def counts(document: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {name: (direction["offered_frames"], direction["lost_frames"]) for name, direction in document["directions"].items()}
 
@@ -273,6 +337,7 @@ def main() -> int:
         for plan in NETWORKS:
             for case, is_right, facts in cases(program, Path(name), plan, rate_fps):
                 tell(plan, case, is_right, facts)
+        tell("gateway-v4, gateway-v6", "campaign", *campaign(program, Path(name)))
         for case, is_right, facts in imported(program, Path(name)):
             tell("import", case, is_right, facts)
         if os.geteuid() == 0:
