@@ -131,7 +131,7 @@ class ReferenceRouter:
         return last
 
     def dut_facts(self) -> dict[str, str]:
-        """What results say of it as their DUT (SEED-84), by the keys of `[dut.facts]`. Without its hash, which may differ from point to point."""
+        """What results say of it as their DUT (SEED-84), by the keys of `[dut.facts]`; not its hash, which may differ between points."""
         facts = {"machine": f"evenhand-router {self.ready.get('version')}, a program on the tester's host"}
         if self.dut.model is not None:
             facts["cores"] = f"{self.dut.model.elements} elements of {self.dut.model.rate_fps:.0f} fps, modelled by one thread"
