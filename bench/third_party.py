@@ -9,8 +9,9 @@ is 1 if one of these is off, for IPv4 or IPv6:
 * an IMIX of both versions over veth, in a namespace of its own: what came back of each size and version, as the tester counts it, is what
   tcpdump has in its file, read by scapy (R6985-01, R5180-14); needs root;
 * a search, which may rightly end with "tester_limit" (two cores, shared with other machines), but never with a load that a trial refuted;
-* a campaign of throughput, loss and latency over both versions: every point has a number, or the tester's own limit as the reason; no frame
-  lost at a load that it can carry; and its report, its export and its comparison with itself hold it all;
+* a campaign of throughput, loss and latency over both versions, up to what tester and router both can: every point has a number, a lower
+  bound for throughput, or the tester's own limit as the reason; no frame is lost at a load that it can carry; its report is made, and its
+  comparison with itself is 1.000;
 * what `evenhand import` makes of siitperf's files: the example of its repository, and those that its README has for many addresses. The
   testbed files that it writes and the trials that it prints, as they stand: PASS.
 
@@ -68,7 +69,7 @@ patience = 20
 name = "IPv4"
 plan = "gateway-v4"
 procedure = ["throughput", "latency"]
-maximum-rate = "6Mfps"
+maximum-rate = "1Mfps"
 precision = "5%"
 final-duration = "2s"
 from = "100ms"
@@ -82,7 +83,7 @@ maximum-rate = "200kfps"
 name = "IPv6"
 plan = "gateway-v6"
 procedure = ["throughput", "latency"]
-maximum-rate = "6Mfps"
+maximum-rate = "1Mfps"
 precision = "5%"
 final-duration = "2s"
 from = "100ms"
