@@ -19,7 +19,7 @@ _WORDS: Mapping[str, Callable[[_Bounds], tuple[str, str]]] = {
     "greater_than": lambda bounds: (f"must be above {bounds['gt']:g}", f"Write a value above {bounds['gt']:g}."),
     "greater_than_equal": lambda bounds: ("is too small", f"Write {_at_least(bounds['ge'])}."),
     "less_than": lambda bounds: (f"must be below {bounds['lt']:g}", f"Write a value below {bounds['lt']:g}."),
-    "less_than_equal": lambda bounds: ("is too large", f"Write {bounds['le']:g} or less."),
+    "less_than_equal": lambda bounds: ("is too large", f"Write {_shown(bounds['le'])} or less."),
     "string_type": lambda _: ("is not a text", 'Write it in quotes: "...".'),
     "bool_type": lambda _: ("is neither true nor false", "Write true or false, without quotes."),
     "model_type": lambda _: ("is not a table", "Write keys below a line with its name in brackets."),
@@ -63,4 +63,9 @@ def none_of(value: Any, names: list[str], *, in_quotes: bool) -> tuple[str, str]
 
 
 def _at_least(number: float) -> str:
-    return f"{number:g} or more"
+    return f"{_shown(number)} or more"
+
+
+def _shown(number: float) -> str:
+    """Whole numbers with all their digits: seeds have 64 bits."""
+    return str(number) if isinstance(number, int) else f"{number:g}"

@@ -51,6 +51,17 @@ def test_a_trial_learns_first_and_keeps_what_it_learnt(lab: LinuxLab, tmp_path: 
     assert len(macs) == 100
 
 
+def test_the_labs_hosts_are_the_default_and_more_are_refused(lab: LinuxLab) -> None:
+    """A DUT whose neighbour table has no room for them would be asked to learn them, and its table, which all labs share, would be full."""
+    learnt = evenhand("learn", lab)
+    assert learnt.returncode == 0, learnt.stderr
+    assert "50 of 50 reachable on each side" in learnt.stdout
+    refused = evenhand("trial", lab, "--rate", "1kfps", "--duration", "1s", "--hosts", "51")
+    assert refused.returncode == 2
+    assert "has room for 50 hosts on the left, not for 51" in refused.stderr
+    assert "evenhand lab up linux" in refused.stderr
+
+
 @pytest.mark.slow  # five rounds of learning twice, and both IP versions
 def test_hosts_that_the_dut_does_not_reach_end_it_unless_they_are_allowed(lab: LinuxLab) -> None:
     """R2544-35: exit code 3, the addresses, and what to do; with --allow-unreachable a deviation."""

@@ -124,6 +124,18 @@ def end(router: subprocess.Popen[str]) -> tuple[str, str]:
 
 @pytest.mark.wire
 @needs_two_cpus
+def test_a_router_that_is_killed_is_told_and_its_file_goes(tmp_path: Path, programs: None) -> None:
+    router = start_router(tmp_path, "reference-router.toml")
+    (child,) = Path(f"/proc/{router.pid}/task/{router.pid}/children").read_text().split()
+    os.kill(int(child), signal.SIGKILL)
+    _, told = router.communicate(timeout=60)
+    assert router.returncode == 4
+    assert "the router ended with code -9" in told
+    assert not (tmp_path / "reference-router.toml").exists()
+
+
+@pytest.mark.wire
+@needs_two_cpus
 def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) -> None:
     router = start_router(tmp_path, "reference-router.toml", "--elements", "4", "--rate", "100kfps", "--json")
     ended = trial(tmp_path, "reference-router.toml")

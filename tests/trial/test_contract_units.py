@@ -47,7 +47,7 @@ OTHER_UNITS = {
 WITHOUT_UNIT = {
     # Shares, ratios and factors: 1 is the whole.
     "loss_ratio", "ratio", "offered_tolerance", "overdue_tolerance", "duplicate_tolerance", "performance", "fail_below", "growth",
-    "busy_share", "softirq_share",
+    "busy_share", "softirq_share", "max_offered_error",
     # Statistics: figures of the proof, and numbers whose unit stands beside them in the document.
     "expected", "expected_per_value", "spread", "value", "high", "low", "level", "maximum", "median", "minimum",
     # The unit is the word itself, or octets.

@@ -44,6 +44,7 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
         # It is a program on this machine, so the machine is the same.
         dut |= {key: value for key, value in tester.items() if key not in ("cores", "nic", "driver")}
         dut |= {"cores": f"CPUs {', '.join(map(str, setup.testbed.dut.cpus))}", "nic": "none: inside the tester's machine"}
+        dut |= {} if setup.router is None else setup.router.dut_facts()
     return {
         "name": without_folders(setup.name),
         "tester": tester,

@@ -51,6 +51,7 @@ def up(
 ) -> None:
     """Set up a lab (root): a router in a namespace or in a virtual machine, and two ports for the tester."""
     address_plan, largest = counts.read(plan, where="--plan"), read_largest_frame(largest_frame)
+    before = lab_status(str(kind))
     lab: Lab
     if kind is LabKind.VM:
         lab = vm_up(address_plan, dut_cpu=dut_cpu, force=force, largest_frame_size=largest, suite=debian, tell=_tell)
@@ -58,6 +59,8 @@ def up(
         raise RequestError("the Linux lab has the kernel of this host", where="--debian", next_step="Leave it out, or: evenhand lab up vm")
     else:
         lab = lab_up(address_plan, name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=largest)
+    if before is not None:
+        err().print(f"The lab {kind} that was up for {plan_title(before.plan)} was taken down first.", markup=False)
     _show(lab, str(kind), json_output=json_output)
 
 
@@ -93,8 +96,10 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
     if isinstance(lab, VmLab):
         # A status that cannot be used is an error like any other: what is wrong, where, and what to do.
         lab.check_running()
+    addresses = "" if lab.hosts is None else f" with {' x '.join(map(format_count, lab.hosts))} hosts"
     console.print(
-        f"The lab {name} is up for {plan_title(lab.plan)}: the DUT forwards on CPU {lab.dut_cpu}, the tester has {list(lab.tester_cpus)}.",
+        f"The lab {name} is up for {plan_title(lab.plan)}{addresses}: the DUT forwards on CPU {lab.dut_cpu}, the tester has"
+        f" {list(lab.tester_cpus)}.",
         markup=False,
     )
     console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}", markup=False)
@@ -107,7 +112,7 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
         console.print(f"  DUT    namespace {lab.dut_namespace}", markup=False)
         rate = "500kfps"
     _show_changes(name)
-    console.print(f"Next: evenhand throughput lab:{name} --plan {plan_title(lab.plan)} --maximum-rate {rate} --waits short", markup=False)
+    console.print(f"Next: evenhand throughput lab:{name} --maximum-rate {rate} --waits short", markup=False)
 
 
 def _show_changes(name: str) -> None:

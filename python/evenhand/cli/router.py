@@ -7,7 +7,7 @@ import json
 import math
 import os
 import shlex
-import signal
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +47,7 @@ from evenhand.testbed.vlan import VlansOfSides, parse_vlans
 from evenhand.units import format_count, parse_duration, parse_ratio
 
 A_QUARTER_ABOVE = 1.25
+LOOK_EVERY_S = 0.2
 """A maximum that the search will see fail."""
 EXAMPLE = "Example: evenhand router gateway-v4 --elements 16 --rate 50kfps --hash type1"
 
@@ -120,7 +121,10 @@ def router(
         if json_output:
             write_json_line(ready_document(running, address_plan, file, fps if dut.model is not None else None, words))
         with suppress(KeyboardInterrupt):
-            signal.pause()
+            while not running.has_ended:
+                time.sleep(LOOK_EVERY_S)
+        if running.has_ended:
+            raise running.death()
         counters = running.stop()
     for warning in running.warnings:
         console.print(warning, markup=False)
@@ -259,10 +263,8 @@ def testbed_text(router: ReferenceRouter, counts: CountOptions) -> str:
 
 def facts_text(router: ReferenceRouter) -> str:
     """What results say of it as their DUT (SEED-84)."""
-    facts = {"machine": f"evenhand-router {router.ready.get('version')}, a program on the tester's host"}
-    model = router.dut.model
-    if model is not None:
-        facts["cores"] = f"{model.elements} elements of {model.rate_fps:.0f} fps, modelled by one thread"
+    facts = router.dut_facts()
+    if (model := router.dut.model) is not None:
         facts["flow_hash"] = f"{'symmetric ' if model.symmetric else ''}{model.hash_type}"
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in facts.items())
 

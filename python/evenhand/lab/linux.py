@@ -73,6 +73,9 @@ class LinuxLab:
     plan: str
     """Name of the address plan that the DUT is set up for."""
     ip_version: Literal[4, 6]
+    hosts: tuple[int, int] | None = None
+    """In each network, left and right, that the DUT is set up for; None: a record of an older version does not tell."""
+    networks: tuple[int, int] | None = None
     dut_cpu: int
     """CPU on which the DUT forwards."""
     tester_cpus: tuple[int, ...]
@@ -282,7 +285,21 @@ def read_lab(name: str, record: dict[str, Any]) -> LinuxLab | None:
     if not record.get("is_complete") or not is_there:
         return None
     lab = record["lab"]
-    return LinuxLab(**{**lab, "tester_cpus": tuple(lab["tester_cpus"])})
+    return LinuxLab(**with_tuples(lab))
+
+
+def with_tuples(document: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists only."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
+
+
+def addresses_of(plan: AddressPlan) -> dict[str, Any]:
+    """What a lab knows of the plan that it is made for."""
+    left, right = (side.hosts for side in plan.sides)
+    return {
+        "plan": plan.name, "ip_version": plan.ip_version, "hosts": (left.count, right.count),
+        "networks": (left.network_count, right.network_count),
+    }  # fmt: skip
 
 
 @contextmanager
@@ -308,9 +325,7 @@ def linux_lab(
 
 def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int) -> LinuxLab:
     cpu, tester_cpus = share_cpus(dut_cpu)
-    lab = LinuxLab(
-        name=name, plan=plan.name, ip_version=plan.ip_version, dut_cpu=cpu, tester_cpus=tester_cpus, largest_frame_size=largest_frame_size
-    )
+    lab = LinuxLab(name=name, dut_cpu=cpu, tester_cpus=tester_cpus, largest_frame_size=largest_frame_size, **addresses_of(plan))
     take_down(name)
     record = {"version": RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
     state.write_record(name, record)

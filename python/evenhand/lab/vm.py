@@ -56,6 +56,9 @@ class VmLab:
     plan: str
     """Name of the address plan that the DUT was set up for."""
     ip_version: Literal[4, 6]
+    hosts: tuple[int, int] | None = None
+    """In each network, left and right, that the DUT is set up for; None: a record of an older version does not tell."""
+    networks: tuple[int, int] | None = None
     dut_cpu: int
     """CPU of this host that the machine runs on."""
     tester_cpus: tuple[int, ...]
@@ -204,7 +207,7 @@ def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
     if not record.get("is_complete") or not namespace_path(LabNames(name).tester_namespace).exists():
         return None
     lab = record["lab"]
-    return VmLab(**{**lab, "tester_cpus": tuple(lab["tester_cpus"])})
+    return VmLab(**linux.with_tuples(lab))
 
 
 def _set_up(
@@ -212,8 +215,8 @@ def _set_up(
 ) -> VmLab:
     cpu, tester_cpus = linux.share_cpus(dut_cpu)
     document: dict[str, Any] = asdict(
-        VmLab(name=name, plan=plan.name, ip_version=plan.ip_version, dut_cpu=cpu, tester_cpus=tester_cpus, ssh_port=free_port(),
-              largest_frame_size=largest_frame_size)
+        VmLab(name=name, dut_cpu=cpu, tester_cpus=tester_cpus, ssh_port=free_port(), largest_frame_size=largest_frame_size,
+              **linux.addresses_of(plan))
     )  # fmt: skip
     linux.take_down(name)
     record = {"version": linux.RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": document}

@@ -74,6 +74,8 @@ class Setup:
                 where="--plan",
                 next_step=f"Use --plan {plan_title(self.lab.plan)}, or: evenhand lab up {self.lab.kind} --plan {plan.title}",
             )
+        if self.lab is not None:
+            _check_room(self.lab, plan)
         known = self.testbed.dut.plan
         if known is not None and (known != plan.name or plan.other is not None):
             raise RequestError(
@@ -113,6 +115,24 @@ class Setup:
         return {"name": self.name, "testbed": self.testbed.model_dump(mode="json"), "dut": dut}
 
 
+def _check_room(lab: Lab, plan: AddressPlan) -> None:
+    """RequestError if the DUT was not set up for so many: its neighbour table would be full, and other labs' too, or it has no routes."""
+    if lab.hosts is None or lab.networks is None:
+        return
+    for side, hosts, networks in zip(plan.sides, lab.hosts, lab.networks, strict=True):
+        what = ""
+        # Behind a gateway the DUT has one neighbour, whatever the number of hosts.
+        if side.dut_neighbors > max(1, hosts * networks):
+            what = f"room for {hosts * networks} hosts on the {side.name}, not for {side.dut_neighbors}"
+        elif side.hosts.network_count > networks:
+            what = f"routes to {networks} networks on the {side.name}, not to {side.hosts.network_count}"
+        if what:
+            raise RequestError(
+                f"the DUT of the lab {lab.name!r} has {what}", where="--hosts, --networks",
+                next_step=f"Use fewer, or set the lab up for more: evenhand lab up {lab.kind} --plan {plan.title} --hosts N",
+            )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanDefaults:
     """What is meant of the address plan where a command line does not say it."""
@@ -127,7 +147,9 @@ def plan_defaults_of(testbed: str) -> PlanDefaults:
     """Of a testbed as it is named on the command line, before its ports are checked."""
     if testbed.startswith(LAB_PREFIX):
         lab = lab_status(testbed.removeprefix(LAB_PREFIX))
-        return PlanDefaults() if lab is None else PlanDefaults(plan=plan_title(lab.plan))
+        return PlanDefaults() if lab is None else PlanDefaults(
+            plan=plan_title(lab.plan), hosts=lab.hosts, networks=lab.networks if lab.plan.startswith("nets_") else None
+        )  # fmt: skip
     try:
         dut = read_testbed(Path(testbed)).dut
     except RequestError:

@@ -130,6 +130,13 @@ class ReferenceRouter:
             self._process.stdin.close()
         return last
 
+    def dut_facts(self) -> dict[str, str]:
+        """What results say of it as their DUT (SEED-84), by the keys of `[dut.facts]`; not its hash, which may differ between points."""
+        facts = {"machine": f"evenhand-router {self.ready.get('version')}, a program on the tester's host"}
+        if self.dut.model is not None:
+            facts["cores"] = f"{self.dut.model.elements} elements of {self.dut.model.rate_fps:.0f} fps, modelled by one thread"
+        return facts
+
     @property
     def has_ended(self) -> bool:
         """By itself, or by somebody else."""
