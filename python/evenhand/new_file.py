@@ -45,6 +45,17 @@ def write_new(path: Path, content: bytes, *, where: str) -> None:
         raise _unwritable(where, error) from error
 
 
+def check_replaceable(path: Path, *, mark: bytes, where: str) -> None:
+    """Errors as in `replace_own`, before the work that makes the content."""
+    try:
+        _check_own(path, mark=mark, where=where)
+        probe = path.with_name(f".evenhand-{token_hex(8)}")
+        os.close(os.open(probe, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+        probe.unlink()
+    except OSError as error:
+        raise _unwritable(where, error) from error
+
+
 def replace_own(path: Path, content: bytes, *, mark: bytes, where: str) -> None:
     """Make the file, or put it in the place of an older one of the same kind; a reader sees the old one or the new one, never a part.
 
@@ -58,8 +69,7 @@ def replace_own(path: Path, content: bytes, *, mark: bytes, where: str) -> None:
     assert mark in content[:_HEAD]
     fresh: Path | None = None
     try:
-        if os.path.lexists(path) and (path.is_symlink() or not path.is_file() or mark not in _head(path)):
-            raise _taken(where, "something else has this name, and is not overwritten")
+        _check_own(path, mark=mark, where=where)
         # In the same folder, since a name moves within a file system only.
         new = path.with_name(f".evenhand-{token_hex(8)}")
         descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
@@ -75,6 +85,11 @@ def replace_own(path: Path, content: bytes, *, mark: bytes, where: str) -> None:
 
 
 _HEAD = 1024
+
+
+def _check_own(path: Path, *, mark: bytes, where: str) -> None:
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_file() or mark not in _head(path)):
+        raise _taken(where, "something else has this name, and is not overwritten")
 
 
 def _head(path: Path) -> bytes:

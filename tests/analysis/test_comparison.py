@@ -8,10 +8,13 @@ from dataclasses import replace
 import pytest
 
 from evenhand.analysis import Comparison, compare
+from evenhand.analysis.comparison import TOO_FEW
 from evenhand.errors import RequestError
-from evenhand.report.comparison import comparison_lines, show_ratio_of
+from evenhand.report.comparison import comparison_lines, show_interval, show_ratio_of
+from evenhand.report.comparison_page import render_comparison
+from evenhand.series import StoredSearch
 from evenhand.series.campaign import PointRecord
-from tests.analysis.records import noisy, point, record
+from tests.analysis.records import WHEN, noisy, point, record
 
 
 def both(a: PointRecord, b: PointRecord, *, anyway: bool = False) -> Comparison:
@@ -159,6 +162,55 @@ def test_what_differs_in_the_set_ups_is_named_with_both_values() -> None:
         "testbed: dut.turbo": (None, "off"),
         "campaign: suite.direct.waits": ("rfc", "short"),
     }
+
+
+def test_few_repetitions_have_no_interval_in_text_and_page() -> None:
+    """ "0.962 .. 0.962 (25.0 %)" read as plus or minus 25 percent."""
+    few, enough = (both(point(1, [1e5] * n), point(1, [9.6e4] * n)) for n in (5, 6))
+    assert show_interval(few.points[0].others[0]) == "-"
+    assert show_interval(enough.points[0].others[0]) == "0.960 .. 0.960 (93.8 %)"
+    assert (TOO_FEW in comparison_lines(few), TOO_FEW in comparison_lines(enough)) == (True, False)
+    assert (TOO_FEW in render_comparison(few), TOO_FEW in render_comparison(enough)) == (True, False)
+    assert few.points[0].to_document()["others"][0]["ratio"]["interval"] is not None
+
+
+def test_a_campaign_and_the_run_of_a_verb_are_refused_for_what_they_are() -> None:
+    """Their goals have other names and forms, so every one of them looked like a difference."""
+    a = record(point(1, [1e5], goal={"precision": "5%"}), name="a")
+    b = replace(record(point(1, [1e5], goal={"precision": 0.05}), name="b"), is_campaign=False)
+    with pytest.raises(RequestError, match="a campaign and the run of a single verb") as refused:
+        compare([a, b])
+    assert "goal" not in refused.value.what
+    assert "--anyway" in refused.value.next_step
+    assert compare([a, b], anyway=True).points[0].others[0].performance == 1.0
+
+
+def test_points_that_were_not_measured_yet_go_with_those_of_the_same_conditions() -> None:
+    """An unfinished campaign against a finished one: nothing was sent there yet, which is no difference."""
+    counts = (1, 16, 65536)
+    finished = record(*(sending(point(n, [1e5])) for n in counts), name="a")
+    unfinished = record(sending(point(1, [1e5])), *(point(n, [], asked=1) for n in reversed(counts[1:])), name="b")
+    comparison = compare([finished, unfinished])
+    assert comparison.unlike == ()
+    assert [p.others[0].key for p in comparison.points] == [p.key for p in comparison.points]
+    assert [p.others[0].reason for p in comparison.points] == [None, "not measured yet", "not measured yet"]
+
+
+def sending(measured: PointRecord) -> PointRecord:
+    """The same with the plan as the engine got it."""
+    search = StoredSearch(
+        name="throughput", kind="throughput", started_at=WHEN, finished_at=WHEN, plan={"hosts": list(measured.point.hosts)}, frame_size=64,
+        seed=1, goal={}, outcome="found", result=None, trials=(), setup={},
+    )  # fmt: skip
+    return replace(measured, repetitions=tuple(replace(repetition, searches=(search,)) for repetition in measured.repetitions))
+
+
+def test_counters_of_the_kernel_are_no_set_up() -> None:
+    a, b = (
+        record(point(1, [1e5]), name="a", testbeds={"lab": {"own_dut": {"kernel": "6.1", "neighbor_table": {"ipv4": {"lookups": n}}}}})
+        for n in (1, 2)
+    )
+    assert compare([a, b]).differences == ()
 
 
 def test_one_run_is_not_enough() -> None:

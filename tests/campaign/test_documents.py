@@ -6,8 +6,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 import jsonschema
 from rich.console import Console
 
-from evenhand.report.campaign_status import campaign_table
+from evenhand.report.campaign_status import campaign_lines, campaign_table
 from evenhand.series.campaign_status import read_status
 from tests.campaign.small_campaign import small, write_campaign
 
@@ -51,6 +53,27 @@ def test_run_and_status_tell_the_same_in_the_form_of_all_verbs(tmp_path: Path) -
     latency = status["points"][-1]
     assert (latency["procedure"], latency["unit"], len(latency["values"])) == ("latency", "us", 1)
     _names_are_whole(tmp_path / "run.evenhand")
+
+
+def test_a_repetition_without_a_value_is_not_counted_as_one_that_agrees(tmp_path: Path) -> None:
+    """SEED-72: "2 of 2" beside one value read as two searches that had found the same."""
+    write_campaign(tmp_path, small(2))
+    document(tmp_path, "run", "small.toml", "--run", "run.evenhand")
+    path = tmp_path / "run.evenhand"
+    with closing(sqlite3.connect(path)) as database, database:
+        (first,) = database.execute("SELECT min(id) FROM repetitions").fetchone()
+        database.execute("UPDATE repetitions SET value = NULL, outcome = 'tester_limit', reason = 'too few' WHERE id = ?", (first,))
+    status = read_status(path)
+    console = Console(width=120, file=io.StringIO())
+    console.print(campaign_table(status))
+    rows = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    key = status.points[0].point.key
+    assert "1 of 2" in next(row for row in rows if row.startswith(key))
+    assert sum("2 of 2" in row for row in rows) == 2
+    told = [line for line in campaign_lines(status, 0) if line.startswith("many/")]
+    assert told == [f"{key}: 1 of its 2 finished repetitions has no value: too few."]
+    point = document(tmp_path, "status", "run.evenhand")["points"][0]
+    assert (point["finished_repetitions"], len(point["values"])) == (2, 1)
 
 
 def _names_are_whole(run: Path) -> None:

@@ -62,3 +62,25 @@ def test_what_cannot_be_read_or_written_is_said(evenhand: Run, engine_playing: P
         assert words in ended.err
         assert [line.split(":")[0] for line in ended.err.strip().splitlines()] == ["Error", "Where", "Next"]
     assert (tmp_path / "notes.html").read_text() == "mine"
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_it_is_drawn(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not after twenty seconds of drawing; and the look leaves nothing behind, an older page least of all."""
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--run", run)
+    assert evenhand("report", run, "--html", "page.html").code == 0
+    assert not list(tmp_path.glob(".evenhand-*"))
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise AssertionError("drawing has begun")
+
+    monkeypatch.setattr("evenhand.report.page.write_page", fail)
+    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "mine.html").write_text("mine")
+    for name, code in (("missing/x.html", 3), ("file/x.html", 3), ("mine.html", 2)):
+        ended = evenhand("report", run, "--html", name)
+        assert ended.code == code
+        assert name in ended.err

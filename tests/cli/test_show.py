@@ -118,6 +118,14 @@ def test_a_single_trial_is_shown_although_it_is_no_point(evenhand: Run, engine_p
     assert evenhand("show", run, "--point", "1").code == 2
 
 
+def test_a_loss_that_was_allowed_stands_beside_pass(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+    engine_playing("simulated-640000")
+    for ratio, count in (("50%", 1), ("0", 0)):
+        run = tmp_path / f"{count}.evenhand"
+        evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--loss-ratio", ratio, "--run", run)
+        assert evenhand("show", run).out.count("PASS (a loss ratio of at most 50 % was allowed)") == count
+
+
 def test_the_document_is_as_the_schema_says(evenhand: Run, table_run: Path) -> None:
     document = evenhand("show", table_run, "--json").json
     validate(document)

@@ -11,8 +11,11 @@ import pytest
 from evenhand.cli.common import read_frame_sizes
 from evenhand.errors import RequestError
 from evenhand.plan import make_plan
-from evenhand.procedure import RFC_FRAME_SIZES, Repetitions, check_frame_sizes
+from evenhand.procedure import RFC_FRAME_SIZES, Profile, Repetitions, Row, Throughput, ThroughputTable, check_frame_sizes
+from evenhand.report.table import throughput_sizes_table
+from evenhand.search import ThroughputGoal, find_throughput
 from evenhand.series import read_run
+from evenhand.trial import SimulatedMeasurer
 from tests.cli.running import Ended
 from tests.cli.test_json_documents import validate
 
@@ -73,8 +76,24 @@ def test_repetitions_are_stored_and_summed_up(evenhand: Run, engine_playing: Pla
     assert "Deviation from SEED-72: 2 searches instead of 10" in text
     once = evenhand("throughput", testbed, *QUICK, "--no-run")
     assert "Deviation from SEED-72: 1 search instead of 10: how much the result varies is not known" in once.out
-    assert "(50 %)" in text
+    assert "(50 % probability)" in text
     assert "2 found" in text
+
+
+def test_one_value_has_no_interval_and_is_counted_as_one() -> None:
+    """SEED-72: two of the three searches met the tester's own limit; "39,375 .. 39,375 (0 %)" read as an exact result."""
+    plan = make_plan("gateway-v4")
+    profile = Profile(plan=plan, frame_size=64, seed=1, directions=("forward", "reverse"))
+    goal = ThroughputGoal(max_fps=1e6, precision=0.05, duration_s=1.0, final_duration_s=1.0)
+    devices = [SimulatedMeasurer(limit_fps=640_000, tester_ceiling_fps=ceiling) for ceiling in (100.0, 2e6, 100.0)]
+    found = [Throughput(profile=profile, search=find_throughput(device, goal), is_repetition=True) for device in devices]
+    table = ThroughputTable(rows=(Row(frame_size=64, asked=3, repetitions=tuple(found), stopped_early=None),))
+    cells = [next(iter(column.cells)) for column in throughput_sizes_table(table).columns]
+    value = found[1].throughput_fps
+    assert value is not None
+    assert cells[2:] == [*[f"{round(value):,}"] * 3, "-", "-", "-", "2 tester limit, 1 found"]
+    told = [deviation.text for deviation in table.deviations if deviation.requirement == "SEED-72"]
+    assert told == ["1 of 3 searches found a value, instead of 10: how much the result varies is not known"]
 
 
 @pytest.mark.parametrize("verb", ["throughput", "loss"])

@@ -24,7 +24,7 @@ from evenhand.report import (
 )
 from evenhand.report.throughput import verification_lines
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
-from evenhand.trial import SimulatedMeasurer, TrialResult
+from evenhand.trial import Load, SimulatedMeasurer, TrialResult
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
 PROFILE = Profile(
@@ -197,6 +197,13 @@ def test_a_trial_report_shows_all_reasons_and_deviations(result: TrialResult) ->
     assert str(result.verdict) in text
     assert all(reason.text.removeprefix("forward: ").removeprefix("reverse: ") in text for reason in result.reasons)
     assert all(deviation.text in text for deviation in result.deviations)
+
+
+@pytest.mark.parametrize(("limit", "words"), [(0.5, "PASS (a loss ratio of at most 50 % was allowed) at"), (0.0, "PASS at")])
+def test_a_pass_with_loss_says_that_it_was_allowed(limit: float, words: str) -> None:
+    """A reader takes PASS for the zero loss of RFC 2544."""
+    result = SimulatedMeasurer(limit_fps=600_000, loss_ratio_limit=limit).offer(Load(rate_fps=500_000 if limit == 0 else 1e6, duration_s=1))
+    assert words in " ".join(shown(trial_report(result)).split())
 
 
 def test_the_document_is_json_and_holds_every_trial() -> None:

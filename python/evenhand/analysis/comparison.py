@@ -25,10 +25,13 @@ MOST_NAMED = 5
 LEAST_LEVEL = 0.9
 """Of an interval by which a difference is called one: six repetitions in both runs have 0.94."""
 METHOD = (
-    "A ratio is that of the medians over the repetitions. Its interval goes from the lower end of the one median's interval over the upper"
-    " end of the other's to the upper over the lower. Both are by order statistics, so it holds for any distribution of independent"
-    " repetitions, with the probability that stands beside it or more."
+    "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not give the same median: each has"
+    " an interval in which it lies. The ratio's interval is what these two allow, from the smallest ratio to the largest; it covers the"
+    " true ratio with at least the probability in brackets, however the independent repetitions are distributed (order statistics)."
 )
+TOO_FEW = "Intervals need six repetitions or more in both runs."
+NOT_TOLD = ("own_dut.neighbor_table.",)
+"""Of a testbed: what its kernel has counted since it was started, which is no set-up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +53,16 @@ class ComparedValue:
     """In what it was not measured alike."""
 
     @property
+    def is_interval_too_weak(self) -> bool:
+        """Whether the ratio's interval says nothing, since there are too few repetitions."""
+        return self.ratio is not None and self.ratio.interval is not None and self.ratio.interval.level < LEAST_LEVEL
+
+    @property
     def is_different(self) -> bool | None:
         """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything, or where
         the highest load that was tried passed and hides it."""
         interval = None if self.ratio is None else self.ratio.interval
-        if self.ratio is None or interval is None or interval.level < LEAST_LEVEL or self.ratio.bound == "unknown":
+        if self.ratio is None or interval is None or self.is_interval_too_weak or self.ratio.bound == "unknown":
             return None
         if self.ratio.bound != "none":
             is_beyond = interval.low > 1 if self.ratio.bound == "at_least" else interval.high < 1
@@ -188,6 +196,7 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
     if not first.points or not all(match.of for match in matches):
         raise _nothing_in_common(records)
     if unlike and not anyway:
+        _check_kinds(records)
         more = f"; and {len(unlike) - MOST_NAMED} more" if len(unlike) > MOST_NAMED else ""
         raise RequestError(
             f"not measured alike: {'; '.join(unlike[:MOST_NAMED])}{more}", where=_files(records),
@@ -237,10 +246,17 @@ def unlike_in(a: PointRecord, b: PointRecord) -> tuple[str, ...]:
     """`frame size 64 against 128`: what would make their numbers answers to different questions."""
     mine, others = _conditions(a), _conditions(b)
     keys = [key for key in {**mine, **others} if mine.get(key) != others.get(key)]
+    if not (_is_sent_known(a) and _is_sent_known(b)):
+        # What one of them has not sent yet is no difference: then what was asked for decides.
+        keys = [key for key in keys if not key.startswith("sent ")]
     # Counts of addresses, plan and ports stand in both; once is enough.
     if any(not key.startswith("sent ") for key in keys):
         keys = [key for key in keys if not key.startswith("sent ")]
     return tuple(f"{key} {_show(mine.get(key)) or '-'} against {_show(others.get(key)) or '-'}" for key in keys)
+
+
+def _is_sent_known(record: PointRecord) -> bool:
+    return sent_plan(record) is not None
 
 
 def _conditions(record: PointRecord) -> dict[str, Any]:
@@ -259,6 +275,15 @@ def _conditions(record: PointRecord) -> dict[str, Any]:
         **dict(_flat(goal, "goal: ")),
         **({} if sent is None else dict(_flat(sent, "sent "))),
     }
+
+
+def _check_kinds(records: Sequence[CampaignRecord]) -> None:
+    """RequestError if some are campaigns and some are not: a verb stores its goal as it understood it, a campaign as its file has it."""
+    if len({record.is_campaign for record in records}) > 1:
+        raise RequestError(
+            "a campaign and the run of a single verb: their settings are not stored alike, so they cannot be checked against each other",
+            where=_files(records), next_step="Compare two campaigns or two runs of a verb, or these all the same with --anyway.",
+        )  # fmt: skip
 
 
 def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
@@ -353,7 +378,7 @@ def _setup(record: CampaignRecord) -> Iterator[tuple[str, Any]]:
         # One testbed each: what differs is of interest, whatever their files are called.
         prefix = "testbed: " if len(names) == 1 else f"testbed {name}: "
         facts = {key: value for key, value in record.testbeds[name].items() if key != "tester" or value != record.host}
-        yield from _flat(facts, prefix)
+        yield from (fact for fact in _flat(facts, prefix) if not fact[0].removeprefix(prefix).startswith(NOT_TOLD))
     yield from _flat(record.spec, "campaign: ")
 
 

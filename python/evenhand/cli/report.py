@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import out
+from evenhand.new_file import check_replaceable
 from evenhand.series import SUFFIX, read_record
 
 EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
@@ -25,10 +26,11 @@ def report(
     ] = None,
 ) -> None:
     """Write one HTML page of what a campaign or a run measured: curve, verdict, every trial, and what it takes to repeat it."""
-    from evenhand.report.page import write_page, write_pictures  # its libraries take longer than most verbs
+    from evenhand.report.page import MARK, write_page, write_pictures  # its libraries take longer than most verbs
 
     record = read_record(file)
     target = html or file.with_suffix(".html")
+    check_replaceable(target, mark=MARK, where=str(target))  # drawing takes long
     # Whoever asks for a page of a campaign that goes on has it as it is now; the campaign's own page is the one that goes along.
     write_page(record, target, refresh_s=None)
     console = out()

@@ -74,8 +74,9 @@ class ThroughputTable:
     def deviations(self) -> list[Deviation]:
         """Of all searches, each once."""
         found = [d for row in self.rows for t in row.repetitions for d in t.deviations]
-        fewest = min((len(row.repetitions) for row in self.rows), default=0)
-        return each_once([*found, *too_few(fewest)] if fewest else found, len(self.rows))
+        counts = [(sum(t.throughput_fps is not None for t in row.repetitions), len(row.repetitions)) for row in self.rows]
+        values, searches = min(counts, default=(0, 0))
+        return each_once([*found, *too_few(searches, values)] if searches else found, len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand throughput --json` writes it for several sizes or repetitions."""

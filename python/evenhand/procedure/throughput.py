@@ -91,12 +91,20 @@ def check_maximum(goal: Goal, profile: Profile) -> None:
         with_maximum(goal, profile)
 
 
-def too_few(repetitions: int) -> list[Deviation]:
-    """Where the whole search was made less often than the draft wants. A quick command searches once, and says so."""
-    if repetitions >= REPETITIONS:
+def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
+    """Where the whole search was made less often than the draft wants. A quick command searches once, and says so.
+
+    Args:
+        values: How many of the searches found one; None: all.
+    """
+    found = repetitions if values is None else values
+    if found >= REPETITIONS:
         return []
-    text = f"{repetitions} search{'es' if repetitions > 1 else ''} instead of {REPETITIONS}"
-    return [Deviation(requirement="SEED-72", text=text + ("" if repetitions > 1 else ": how much the result varies is not known"))]
+    if found < repetitions > 1:
+        text = f"{found} of {repetitions} searches found a value, instead of {REPETITIONS}"
+    else:
+        text = f"{repetitions} search{'es' if repetitions > 1 else ''} instead of {REPETITIONS}"
+    return [Deviation(requirement="SEED-72", text=text + ("" if found > 1 else ": how much the result varies is not known"))]
 
 
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:

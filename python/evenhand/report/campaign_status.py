@@ -32,7 +32,7 @@ def format_figure(procedure: ProcedureName, value: float) -> str:
 
 
 def campaign_table(status: CampaignStatus) -> FittedTable:
-    """A row for each point: where it stands, and its number."""
+    """A row for each point: how many of its repetitions have a value, as in `evenhand show`, and its number."""
     table = FittedTable(visible(f"{status.name}: rates are per direction"))
     for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
         # Keys are copied into --point of `evenhand show`, so that neither is broken.
@@ -40,7 +40,9 @@ def campaign_table(status: CampaignStatus) -> FittedTable:
     for point in status.points:
         figures = zip(bounds_of(point.at_maximum, len(point.values)), (median, min, max), strict=True)
         cells = [f"{bound}{_shown(point, figure)}" for bound, figure in figures] if point.values else ["-", "-", "-"]
-        table.add_row(Text(visible(point.point.key)), f"{point.finished} of {point.point.repetitions}", *cells, format_count(point.trials))
+        table.add_row(
+            Text(visible(point.point.key)), f"{len(point.values)} of {point.point.repetitions}", *cells, format_count(point.trials)
+        )
     return table
 
 
@@ -52,7 +54,7 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     lines = [f"Points: {done} of {len(status.points)} have ended, {status.count(PointState.NO_NUMBER)} of them without a number."]
     lines.append(f"Trials: {format_count(trials)} ({counts}).")
     lines.append(_going_on(status, left_s))
-    lines += [f"{point.point.key}: {point.reason}." for point in status.points if point.reason is not None]
+    lines += [f"{point.point.key}: {line}." for point in status.points for line in _why(point)]
     lines += [f"Note: {note}." for note in status.notes]
     return [visible(line) for line in lines]
 
@@ -86,6 +88,17 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
         ],
         "notes": list(status.notes),
     }
+
+
+def _why(point: PointStatus) -> list[str]:
+    """Why it has no number, or fewer values than repetitions that have ended: a column of values alone tells neither."""
+    reasons = [] if point.reason is None else [point.reason]
+    without = point.finished - len(point.values)
+    # A point without a number has said already that none has a value, and why.
+    if without and (point.values or not reasons):
+        why = f": {'; '.join(point.valueless_reasons)}" if point.valueless_reasons else ""
+        reasons.insert(0, f"{without} of its {point.finished} finished repetitions {'has' if without == 1 else 'have'} no value{why}")
+    return reasons
 
 
 def _shown(point: PointStatus, figure: Any) -> str:

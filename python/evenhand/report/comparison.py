@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointComparison
-from evenhand.analysis.comparison import METHOD
+from evenhand.analysis.comparison import METHOD, TOO_FEW
 from evenhand.analysis.words import show_number, show_percent
 from evenhand.fitted import FittedTable
 from evenhand.series.campaign import Figure, bounds_of
@@ -58,7 +58,7 @@ def comparison_lines(comparison: Comparison, *, fail_below: float | None = None)
     lines += [summary(comparison, other) for other in range(len(comparison.runs) - 1)]
     if any(not point.figure.is_higher_better for point in comparison.points):
         lines.append("Of a latency, PDV, loss, interval or recovery less is better: there a ratio above 1 is worse.")
-    lines.append(METHOD)
+    lines += method_lines(comparison)
     if any(value.ratio is not None and value.ratio.bound != "none" for point in comparison.points for value in point.others):
         lines.append(CAPPED)
     lines += [f"Not measured alike: {line}." for line in comparison.unlike]
@@ -98,11 +98,17 @@ def summary(comparison: Comparison, other: int) -> str:
 
 
 def show_interval(value: ComparedValue) -> str:
-    """`0.985 .. 0.998 (95.7 %)`; none of a bound."""
+    """`0.985 .. 0.998 (95.7 %)`; none of a bound, and none of so few repetitions that it says nothing."""
     interval = None if value.ratio is None else value.ratio.interval
-    if interval is None or value.ratio is None or min(value.ratio.counts) < 2 or value.ratio.bound != "none":
+    if interval is None or value.ratio is None or value.is_interval_too_weak or value.ratio.bound != "none":
         return "-"
     return f"{interval.low:.3f} .. {interval.high:.3f} ({show_percent(interval.level)})"
+
+
+def method_lines(comparison: Comparison) -> list[str]:
+    """How ratios and intervals come about, and why some ratios have none."""
+    is_any_weak = any(value.is_interval_too_weak for point in comparison.points for value in point.others)
+    return [METHOD, TOO_FEW] if is_any_weak else [METHOD]
 
 
 def show_ratio_of(value: ComparedValue) -> str:

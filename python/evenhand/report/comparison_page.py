@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenhand.analysis import ComparedValue, Comparison, PointComparison
-from evenhand.analysis.comparison import METHOD
 from evenhand.new_file import replace_own
 from evenhand.report.comparison import (
     TITLE_OF_DIFFERENCES,
     describe_run,
     letter_of,
+    method_lines,
     show_interval,
     show_median,
     show_ratio_of,
@@ -56,7 +56,7 @@ def render_comparison(comparison: Comparison, *, fail_below: float | None = None
         differences_title=TITLE_OF_DIFFERENCES,
         unlike=comparison.unlike,
         below=[f"{point.run.file}, {point.key}" for point in below],
-        method=METHOD,
+        method=" ".join(method_lines(comparison)),
     )
 
 
@@ -91,14 +91,14 @@ def ratios_picture(comparison: Comparison, fail_below: float | None = None) -> P
     )
     return Picture(
         name="ratios", title=f"Performance against {letter_of(0)}, {comparison.runs[0].name}", alt=alt,
-        caption="Mark: ratio of the medians (its reciprocal where less is better). Bar: its interval, of two repetitions or more.",
+        caption="Mark: ratio of the medians (its reciprocal where less is better). Bar: its interval, of six repetitions or more.",
         draw=draw, rows=max(2, round(len(comparison.points) / POINTS_A_ROW) + 1),
     )  # fmt: skip
 
 
 def _bounds(point: PointComparison, value: ComparedValue) -> tuple[float, float] | None:
-    interval = None if value.ratio is None or min(value.ratio.counts) < 2 else value.ratio.interval
-    if interval is None or (not point.figure.is_higher_better and interval.low <= 0):
+    interval = None if value.ratio is None else value.ratio.interval
+    if interval is None or value.is_interval_too_weak or (not point.figure.is_higher_better and interval.low <= 0):
         return None
     return (interval.low, interval.high) if point.figure.is_higher_better else (1 / interval.high, 1 / interval.low)
 

@@ -11,6 +11,7 @@ from evenhand.fitted import FittedTable
 from evenhand.plan import Direction
 from evenhand.procedure import DelayResult, DelayTest
 from evenhand.report.check import STAMPS
+from evenhand.report.table import show_percentiles
 from evenhand.report.throughput import describe_limit, dut_lines, trials_line
 from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration
@@ -91,12 +92,12 @@ def _cells(result: DelayResult, direction: Direction, figure: str, *, is_average
         return ["-"] * 7
     middle = result.average(direction, figure) if is_average else statistics.median
     own = result.own_loop_figure(direction, figure)
-    values = (statistics.minimum, statistics.maximum, statistics.percentile_1, statistics.percentile_99)
     assert middle is not None, "there are statistics, so there are values"
     return [
         _milliseconds(middle),
         "not known" if own is None else _milliseconds(own),
-        *map(_milliseconds, values),
+        *map(_milliseconds, (statistics.minimum, statistics.maximum)),
+        *show_percentiles(statistics, _milliseconds),
         format_count(result.lost_frames(direction)),
     ]
 

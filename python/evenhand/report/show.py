@@ -21,6 +21,7 @@ from evenhand.procedure import Statistics
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.plain import visible
 from evenhand.report.throughput import VERDICT_STYLES
+from evenhand.report.trial import allowed_loss
 from evenhand.series import FIGURES, CampaignRecord, Figure, HookRun, PointRecord, PointState, Repetition, StoredSearch, StoredTrial
 from evenhand.series.campaign import AT_LEAST, bounds_of
 from evenhand.trial import Verdict, join_directions
@@ -188,6 +189,10 @@ def _search_report(search: StoredSearch) -> Iterator[RenderableType]:
         table.add_row(*_trial_cells(trial))
     if search.trials:
         yield table
+    # Once for all trials, in the words of a single one: nearly always it is the same.
+    for allowed in dict.fromkeys(allowed_loss(trial.result) for trial in search.trials):
+        if allowed:
+            yield _line(f"PASS{allowed}")
 
 
 def _trial_cells(trial: StoredTrial) -> tuple[Text, ...]:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from rich.table import Table
 
 from evenhand.fitted import FittedTable
 from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
-from evenhand.procedure import FrameLoss, Interval, LossTable, Row, Statistics, Throughput, ThroughputTable
+from evenhand.procedure import FrameLoss, LossTable, Row, Statistics, Throughput, ThroughputTable
 from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, verification_lines
 from evenhand.search import MlrGoals, Outcome, ThroughputGoal
 from evenhand.trial import Verdict
@@ -24,8 +25,8 @@ def throughput_sizes_table(table: ThroughputTable) -> Table:
     for row in table.rows:
         statistics = table.statistics(row)
         limit = row.repetitions[0].profile.theoretical_fps
-        cells = [_bound(row) + format_count(round(value)) for value in _figures(statistics)] if statistics else ["-"] * len(FIGURES)
-        interval = "-" if statistics is None else _interval(statistics.median_interval, percent=False)
+        cells = [cell if cell == "-" else _bound(row) + cell for cell in _cells(statistics, _fps)]
+        interval = _interval(statistics, percent=False)
         shown.add_row(describe_row(row.frame_size), "?" if limit is None else format_count(limit), *cells, interval, _outcomes(row))
     return shown
 
@@ -36,8 +37,7 @@ def loss_sizes_table(table: LossTable) -> Table:
     for row in table.rows:
         maximum_fps = row.repetitions[0].goal.max_fps
         for share, statistics in table.statistics(row).items():
-            cells = [format_ratio(value) for value in _figures(statistics)] if statistics else ["-"] * len(FIGURES)
-            interval = "-" if statistics is None else _interval(statistics.median_interval, percent=True)
+            cells, interval = _cells(statistics, format_ratio), _interval(statistics, percent=True)
             counted = f"{0 if statistics is None else statistics.count} of {len(row.repetitions)}"
             shown.add_row(
                 describe_row(row.frame_size), format_ratio(share), f"{format_count(maximum_fps * share)} fps", *cells, interval, counted
@@ -102,13 +102,30 @@ def _table(title: str, columns: tuple[str, ...]) -> Table:
     return table
 
 
-def _figures(statistics: Statistics) -> tuple[float, ...]:
-    return (statistics.median, statistics.minimum, statistics.maximum, statistics.percentile_1, statistics.percentile_99)
+def show_percentiles(statistics: Statistics, show: Callable[[float], str]) -> list[str]:
+    """The 1st and the 99th; one value has none."""
+    return ["-", "-"] if statistics.count < 2 else [show(statistics.percentile_1), show(statistics.percentile_99)]
 
 
-def _interval(interval: Interval, *, percent: bool) -> str:
+def _cells(statistics: Statistics | None, show: Callable[[float], str]) -> list[str]:
+    """What stands below FIGURES."""
+    if statistics is None:
+        return ["-"] * len(FIGURES)
+    middle = [show(value) for value in (statistics.median, statistics.minimum, statistics.maximum)]
+    return [*middle, *show_percentiles(statistics, show)]
+
+
+def _interval(statistics: Statistics | None, *, percent: bool) -> str:
+    """`794,000 .. 801,000 (97.9 % probability)`; of one value none."""
+    if statistics is None or statistics.count < 2:
+        return "-"
+    interval = statistics.median_interval
     low, high = (format_ratio(value) if percent else format_count(round(value)) for value in (interval.low, interval.high))
-    return f"{low} .. {high} ({format_ratio(interval.level)})"
+    return f"{low} .. {high} ({format_ratio(interval.level)} probability)"
+
+
+def _fps(value: float) -> str:
+    return format_count(round(value))
 
 
 def _bound(row: Row[Throughput]) -> str:

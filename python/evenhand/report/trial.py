@@ -45,7 +45,7 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
 def trial_report(result: TrialResult, profile: Profile | None = None) -> RenderableType:
     """Verdict, reasons, and all counts of each direction; with `profile` also what was sent, and how the set-up deviates."""
     head = Text.assemble(
-        f"Trial {result.trial}: ", (str(result.verdict), VERDICT_STYLES[result.verdict]),
+        f"Trial {result.trial}: ", (str(result.verdict), VERDICT_STYLES[result.verdict]), allowed_loss(result),
         f" at {format_count(result.intended_fps)} fps per direction for {format_duration(result.intended_duration_s)}, ",
         (f"{result.frame_size} octet frames" if profile is None else profile.frames),
     )  # fmt: skip
@@ -73,6 +73,13 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     deviations = (*(() if profile is None else profile.deviations), *result.deviations)
     lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in deviations]
     return Group(*lines)
+
+
+def allowed_loss(result: TrialResult) -> str:
+    """` (a loss ratio of at most 50 % was allowed)` of a PASS for which it was; else nothing."""
+    if not result.is_pass or result.loss_ratio_limit == 0:
+        return ""
+    return f" (a loss ratio of at most {format_ratio(result.loss_ratio_limit)} was allowed)"
 
 
 def _classes_table(result: TrialResult) -> Table:

@@ -26,7 +26,9 @@ class PointStatus:
     reason: str | None
     """Why it has no number, or fewer repetitions than asked for."""
     finished: int
-    """Repetitions."""
+    """Repetitions, those that ended without a value included."""
+    valueless_reasons: tuple[str, ...]
+    """Why those have none, each once."""
     values: tuple[float, ...]
     """In the unit of the procedure's figure."""
     at_maximum: int
@@ -109,6 +111,7 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     )  # fmt: skip
     return PointStatus(
         point=point, state=state, reason=reason or stopped_early, finished=len(finished), values=values, trials=trials,
+        valueless_reasons=tuple(dict.fromkeys(reasons)),
         at_maximum=sum(
             is_lower_bound(r["outcome"], None if r["result"] is None else as_mapping(r["result"], "repetitions.result")) for r in valued
         ),
