@@ -2,6 +2,7 @@
 // Where a trial, as it is asked for, departs from the documents. None is silent.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "run/request.hpp"
@@ -9,7 +10,7 @@
 namespace evenhand::run {
 
 /// Where the hosts are, and whether the DUT was sent learning frames for them before the trials.
-enum class Hosts { behind_gateways, on_the_link, learnt_before };
+enum class Hosts : std::uint8_t { behind_gateways, on_the_link, learnt_before };
 
 [[nodiscard]] std::vector<tally::Deviation> deviations_of(const TrialRequest& request, Hosts hosts);
 
