@@ -38,6 +38,16 @@ def test_it_says_what_the_model_says(evenhand: Run) -> None:
     assert "what is measured is the device: 100 % of its plateau" in evenhand("predict", "gateway-v4").out
 
 
+def test_a_nic_that_does_not_tell_its_hash_function_is_not_taken_for_toeplitz(evenhand: Run, tmp_path: Path) -> None:
+    """RSS-03: what calls itself exact asks; whoever gives the key says that it is Toeplitz."""
+    table = tmp_path / "ethtool.txt"
+    table.write_text(ETHTOOL.replace("    toeplitz: on", "    Operation not supported"))
+    refused = evenhand("predict", "gateway-v4", "--table", str(table))
+    assert refused.code == 2
+    assert "this NIC's hash function is not known: Operation not supported" in refused.err
+    assert evenhand("predict", "gateway-v6", "--table", str(table), "--key", "common").code == 0
+
+
 def test_the_document_holds_exact_counts(evenhand: Run) -> None:
     """RSS-06: also beyond what a float holds."""
     document = evenhand("predict", "gateway-v4", "--hash", "type2", "--elements", "36", "--rate", "1Mfps", "--json").json

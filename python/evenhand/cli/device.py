@@ -78,6 +78,11 @@ class DeviceOptions:
                 f"this NIC's hash key is not known: {given.why_no_key}", where=f"--table {self.table}",
                 next_step="Give it with --key; --key common is the one that many NICs have.",
             )  # fmt: skip
+        if given.why_no_function and self.key is None:
+            raise RequestError(
+                f"this NIC's hash function is not known: {given.why_no_function}", where=f"--table {self.table}",
+                next_step="If it is Toeplitz, say so by giving its key with --key.",
+            )  # fmt: skip
         if given.entries:
             named = max(given.entries) + 1
             if elements not in (None, named, given.rings):
@@ -133,6 +138,8 @@ class Table:
     key: bytes | None = None
     why_no_key: str = ""
     """Not empty if the key should have been there, and is not."""
+    why_no_function: str = ""
+    """The same of the hash function."""
     is_symmetric: bool = False
     rings: int | None = None
     """Of the NIC, if that is told."""
@@ -181,6 +188,6 @@ def read_table(text: str) -> Table:
     if found is None:
         return Table(entries=entries)
     return Table(
-        entries=entries, key=found.key, why_no_key="" if found.key is not None else found.why_no_key, is_symmetric=found.is_symmetric,
-        rings=found.rings,
+        entries=entries, key=found.key, why_no_key="" if found.key is not None else found.why_no_key, why_no_function=found.why_no_function,
+        is_symmetric=found.is_symmetric, rings=found.rings,
     )  # fmt: skip

@@ -23,6 +23,7 @@ _RINGS = re.compile(r"with (\d{1,4}) RX ring")
 _ROW = re.compile(r"^\s*\d+:\s+(.*)$", re.MULTILINE)
 _KEY = re.compile(r"^\s*((?:[0-9a-f]{2}:){15,}[0-9a-f]{2})\s*$", re.MULTILINE | re.IGNORECASE)
 _SWITCH = re.compile(r"^\s*([a-z][a-z0-9-]*):\s+(on|off)\s*$", re.MULTILINE)
+_NO_FUNCTION = re.compile(r"^\s*RSS hash function:\s*\n(?!\s*[a-z][a-z0-9-]*:\s+(?:on|off)\s*$)\s*(\S.*)$", re.MULTILINE)
 _NO_KEY = re.compile(r"^\s*RSS hash key:\s*\n\s*(\S.*)$", re.MULTILINE)
 TOEPLITZ = "toeplitz"
 SYMMETRIC_XOR = "symmetric-xor"
@@ -37,6 +38,8 @@ class IndirectionTable:
     """None: it was not shown."""
     why_no_key: str = ""
     """What stands in its place."""
+    why_no_function: str = ""
+    """What stands in the place of the hash functions; empty if they are told, or not spoken of."""
     is_symmetric: bool = False
     """Symmetric-XOR is on."""
     rings: int | None = None
@@ -65,11 +68,13 @@ def read_ethtool(text: str, *, where: str) -> IndirectionTable:
             f"this NIC transforms what it hashes by {unknown[0]}, which is not predicted", where=where,
             next_step="Switch it off (ethtool -X INTERFACE xfrm none), and write its output anew.",
         )  # fmt: skip
+    no_function = _NO_FUNCTION.search(text)
     key, instead, rings = _KEY.search(text), _NO_KEY.search(text), _RINGS.search(text)
     return IndirectionTable(
         words=" ".join(_ROW.findall(text)).replace(",", " ").split(),
         key=None if key is None else bytes.fromhex(key[1].replace(":", "")),
         why_no_key="the output has none" if instead is None else instead[1].strip(),
+        why_no_function="" if no_function is None else no_function[1].strip(),
         is_symmetric=switches.get(SYMMETRIC_XOR) == "on",
         rings=None if rings is None else int(rings[1]),
     )
