@@ -22,7 +22,7 @@ from evenhand.report import (
     trial_report,
     trials_table,
 )
-from evenhand.report.throughput import verification_lines
+from evenhand.report.throughput import describe_sending, verification_lines
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult
 
@@ -68,6 +68,12 @@ def test_the_summary_has_the_four_items_and_says_per_direction() -> None:
     assert "UDP over IPv4" in line
     assert "65,534 x 65,534 addresses" in line
     assert "loss ratio" not in line
+
+
+@pytest.mark.parametrize(("stopped_s", "words"), [(None, "500 ms"), (0.46173, "460 ms of 500 ms"), (0.0061, "6.1 ms of 500 ms")])
+def test_a_trial_that_was_stopped_says_for_how_long_it_sent(stopped_s: float | None, words: str) -> None:
+    result = replace(golden_trials()[0], intended_duration_s=0.5, stopped_early_s=stopped_s)
+    assert describe_sending(result) == words
 
 
 def test_a_loss_ratio_is_named() -> None:

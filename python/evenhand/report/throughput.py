@@ -30,7 +30,8 @@ def describe_sending(result: TrialResult) -> str:
     intended = format_duration(result.intended_duration_s)
     if result.stopped_early_s is None:
         return intended
-    return f"{format_duration(round(result.stopped_early_s, 1))} of {intended}"
+    # Two digits: one that was stopped a little before its end did not send for all of its time.
+    return f"{format_duration(float(f'{result.stopped_early_s:.2g}'))} of {intended}"
 
 
 VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "yellow"}
