@@ -45,7 +45,7 @@ def router(name: str, folder: Path) -> Iterator[Path]:
     model = DeviceModel(elements=1, rate_fps=SERVICE_FPS, queue_frames=QUEUE_FRAMES)
     with reference_router(make_plan(name), ReferenceDut(model=model)) as running:
         path = folder / f"{name}.toml"
-        path.write_text(text_for(running))
+        path.write_text(text_for(running, None))
         yield path
 
 
@@ -99,7 +99,7 @@ def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path
     for _ in range(4):
         with reference_router(make_plan(name), ReferenceDut(defects=Defects(at={"loss": (lost,)}))) as running:
             path = tmp_path / f"{name}.toml"
-            path.write_text(text_for(running))
+            path.write_text(text_for(running, None))
             with evenhand.open_testbed(path) as opened:
                 found = opened.recovery(goal=goal, plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT)
         if len(found.trials) == 1 and found.lost_frames("forward") == 1:

@@ -41,7 +41,7 @@ def testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     model = DeviceModel(elements=1, rate_fps=2 * LIMIT_FPS, queue_frames=QUEUE_FRAMES)
     with reference_router(make_plan(request.param), ReferenceDut(model=model)) as router:
         path = tmp_path / f"{request.param}.toml"
-        path.write_text(text_for(router))
+        path.write_text(text_for(router, None))
         yield path
 
 
@@ -100,7 +100,7 @@ def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
     delay_ns = 5e6
     with reference_router(make_plan(plan), ReferenceDut(extra_delay_us=delay_ns / 1e3)) as router:
         path = tmp_path / "delay.toml"
-        path.write_text(text_for(router))
+        path.write_text(text_for(router, None))
         with evenhand.open_testbed(path) as opened:
             for test, figure in ((evenhand.DelayTest.LATENCY, "typical"), (evenhand.DelayTest.PDV, "ipdv_median")):
                 goal = evenhand.DelayGoal(

@@ -242,9 +242,9 @@ def read_defect(text: str) -> tuple[str, float]:
     return kind, parse_ratio(ratio, where="--defect")
 
 
-def testbed_text(router: ReferenceRouter, counts: CountOptions) -> str:
+def testbed_text(router: ReferenceRouter, counts: CountOptions | None) -> str:
     """The testbed file of a tester on the other CPUs. With the addresses that were given: what verbs then send is what was predicted."""
-    given = {name: parse_counts(text, where=f"--{name}") for name, text in vars_of(counts).items()}
+    given = {name: parse_counts(text, where=f"--{name}") for name, text in ({} if counts is None else vars_of(counts)).items()}
     addresses = "".join(f"{name} = {list(pair) if isinstance(pair, tuple) else pair}\n" for name, pair in given.items() if pair is not None)
     return (
         "# Written by `evenhand router`, and gone when it ends.\n"
