@@ -65,9 +65,11 @@ repetitions = 2
 waits = "short"
 duration = "1s"
 patience = 20
+"""
+SUITES = """
 [[suite]]
-name = "IPv4"
-plan = "gateway-v4"
+name = "{name}"
+plan = "{plan}"
 procedure = ["throughput", "latency"]
 maximum-rate = "1Mfps"
 precision = "5%"
@@ -75,25 +77,12 @@ final-duration = "2s"
 from = "100ms"
 inner-repetitions = 2
 [[suite]]
-name = "IPv4, loss"
-plan = "gateway-v4"
-procedure = "loss"
-maximum-rate = "200kfps"
-[[suite]]
-name = "IPv6"
-plan = "gateway-v6"
-procedure = ["throughput", "latency"]
-maximum-rate = "1Mfps"
-precision = "5%"
-final-duration = "2s"
-from = "100ms"
-inner-repetitions = 2
-[[suite]]
-name = "IPv6, loss"
-plan = "gateway-v6"
+name = "{name}, loss"
+plan = "{plan}"
 procedure = "loss"
 maximum-rate = "200kfps"
 """
+"""Of each IP version."""
 PATIENT = ("--overdue-tolerance", "99%", "--longest-overdue", "5s", "--offered-tolerance", "10%")
 """Where counts are what matters, and not the pace."""
 ATTEMPTS = 10
@@ -243,7 +232,8 @@ def mixed_case(program: Path, folder: Path) -> tuple[bool, dict[str, Any]]:
 def campaign(program: Path, folder: Path) -> tuple[bool, dict[str, Any]]:
     """Both versions, three procedures, one address pair and all addresses; then the verbs that read such a file."""
     with l3fwd(program, folder) as testbed:
-        (folder / "campaign.toml").write_text(CAMPAIGN.format(testbed=testbed.name))
+        suites = [SUITES.format(name=f"IPv{plan[-1]}", plan=plan) for plan in NETWORKS]
+        (folder / "campaign.toml").write_text(CAMPAIGN.format(testbed=testbed.name) + "".join(suites))
         run = folder / "campaign.evenhand"
         evenhand("run", folder / "campaign.toml", "--run", run)
     points = evenhand("show", run)["points"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from evenhand.analysis.device import ip_version, is_direct, plan_of, sent_plan
 from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint, MedianRatio
@@ -39,13 +40,13 @@ class _Many:
     """Among which this one was chosen."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """Of repetitions."""
+class _Measured(Protocol):
+    """What `_Many` and a point have in common."""
 
-    values: Sequence[float]
-    is_at_least: bool
-    """Their median is a lower bound."""
+    @property
+    def values(self) -> tuple[float, ...]: ...
+    @property
+    def is_at_least(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,17 +83,13 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
     pair = varying or fixed
     if pair is None:
         return None
-    finding = _compare(
-        _Values(pair.values, pair.is_at_least), _Values(many.values, many.is_at_least), fewest=min(len(pair.values), many.fewest),
-        comparisons=many.comparisons,
-    )  # fmt: skip
+    finding = _compare(pair, many, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons)
     hashes_ports: bool | None = None
     if varying is not None and finding.kind == "hides":
         hashes_ports = False
     elif varying is not None and fixed is not None and finding.kind == "same":
         fewest = min(len(varying.values), len(fixed.values))
-        with_fixed, with_varying = (_Values(pair.values, pair.is_at_least) for pair in (fixed, varying))
-        ports = _compare(with_fixed, with_varying, fewest=fewest, comparisons=DIRECTIONS_OF_TEST)
+        ports = _compare(fixed, varying, fewest=fewest, comparisons=DIRECTIONS_OF_TEST)
         hashes_ports = True if ports.kind == "hides" else None
     key = many.curve.key
     return BiasVerdict(
@@ -139,7 +136,7 @@ def _many_of(curve: Curve) -> _Many | None:
     )
 
 
-def _compare(one: _Values, other: _Values, *, fewest: int, comparisons: int) -> _Finding:
+def _compare(one: _Measured, other: _Measured, *, fewest: int, comparisons: int) -> _Finding:
     """Whether the first are lower than the second, higher, or the same within 5 percent.
 
     A lower bound can be lower or the same only as far as it seems so: that is "unknown".

@@ -30,8 +30,8 @@ METHOD = (
     " true ratio with at least the probability in brackets, however the independent repetitions are distributed (order statistics)."
 )
 TOO_FEW = "Intervals need six repetitions or more in both runs."
-NOT_TOLD = ("own_dut.neighbor_table.",)
-"""Of a testbed: what its kernel has counted since it was started, which is no set-up."""
+NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.")
+"""Of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was started, which is no set-up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

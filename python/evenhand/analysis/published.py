@@ -29,8 +29,7 @@ FIGURE_7 = (
 
 
 def published_comparisons(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[PublishedComparison, ...]:
-    """One for each series of throughput over addresses on the link that has three points or more, and of whose
-    plateau more is known than a lower bound."""
+    """One for each series of throughput over addresses on the link that has three points or more, and whose plateau is no lower bound."""
     return tuple(
         _comparison(curve, curve.shape, _rows_for(record, curve))
         for curve in curves

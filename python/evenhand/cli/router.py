@@ -47,8 +47,9 @@ from evenhand.testbed.vlan import VlansOfSides, parse_vlans
 from evenhand.units import format_count, parse_duration, parse_ratio
 
 A_QUARTER_ABOVE = 1.25
-LOOK_EVERY_S = 0.2
 """A maximum that the search will see fail."""
+LOOK_EVERY_S = 0.2
+"""Whether the router is still there."""
 EXAMPLE = "Example: evenhand router gateway-v4 --elements 16 --rate 50kfps --hash type1"
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from evenhand.fitted import FittedTable
 from evenhand.procedure import BackToBack, BackToBackTable
 from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration
 
@@ -21,7 +22,7 @@ def back_to_back_table(table: BackToBackTable) -> Table:
         shown.add_column(name, justify="right", no_wrap=True)
     for row in table.rows:
         statistics = row.statistics
-        bound = ">= " if any(search.outcome == "at_maximum" for search in row.repetitions) else ""
+        bound = AT_LEAST if any(search.outcome == "at_maximum" for search in row.repetitions) else ""
         least, most = (None, None) if statistics is None else (statistics.minimum, statistics.maximum)
         figures = (row.average_frames, least, most, row.standard_deviation_frames)
         shown.add_row(

@@ -12,10 +12,10 @@ from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointCompa
 from evenhand.analysis.comparison import METHOD, TOO_FEW
 from evenhand.analysis.words import show_number, show_percent
 from evenhand.fitted import FittedTable
-from evenhand.series.campaign import Figure, bounds_of
+from evenhand.series.campaign import AT_LEAST, Figure, bounds_of
 from evenhand.units import format_count
 
-BOUNDS = {"none": "", "at_least": ">= ", "at_most": "<= ", "unknown": "? "}
+BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
 """What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""
 CAPPED = (
     "`>=` and `<=`: the highest load that was tried passed, and a median is a lower bound. `?`: both are, so the runs may differ above it."

@@ -9,6 +9,7 @@ from evenhand.fitted import FittedTable
 from evenhand.plan import Direction
 from evenhand.procedure import Recovery
 from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration
 
@@ -29,7 +30,7 @@ def recovery_table(result: Recovery) -> Table:
         if statistics is None or average_s is None:
             cells = ["-"] * 4
         else:
-            bound = ">= " if result.still_losing(direction) else ""
+            bound = AT_LEAST if result.still_losing(direction) else ""
             cells = [bound + _time(value) for value in (average_s, statistics.minimum, statistics.maximum, statistics.median)]
         counted = f"{len(result.valid)} of {result.goal.repetitions}"
         table.add_row(direction, *cells, format_count(result.lost_frames(direction)), counted)

@@ -13,6 +13,7 @@ from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations, throughput_document
 from evenhand.report.throughput import verification_lines
 from evenhand.search import Outcome, ThroughputResult
+from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Deviation, Verdict, describe_causes
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -103,7 +104,7 @@ def _words(outcome: Outcome) -> str:
 def _value(result: ThroughputResult) -> str:
     if result.throughput_fps is None:
         return "-"
-    return (">= " if result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM else "") + format_count(result.throughput_fps)
+    return (AT_LEAST if result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM else "") + format_count(result.throughput_fps)
 
 
 def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:

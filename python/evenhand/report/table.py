@@ -13,6 +13,7 @@ from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
 from evenhand.procedure import FrameLoss, LossTable, Row, Statistics, Throughput, ThroughputTable
 from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, verification_lines
 from evenhand.search import MlrGoals, Outcome, ThroughputGoal
+from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Verdict
 from evenhand.units import format_count, format_ratio
 
@@ -130,7 +131,7 @@ def _fps(value: float) -> str:
 
 def _bound(row: Row[Throughput]) -> str:
     """A search that ended at its maximum found a lower bound only."""
-    return ">= " if any(result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM for result in row.repetitions) else ""
+    return AT_LEAST if any(result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM for result in row.repetitions) else ""
 
 
 def _outcomes(row: Row[Throughput]) -> str:
