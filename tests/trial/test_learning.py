@@ -12,8 +12,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.errors import EngineError, RequestError
-from evenhand.trial import EngineSession, LearningProgress, LearningResult, learn
+from evenhand.errors import EngineError, HostError, RequestError
+from evenhand.procedure.learning import check_reachable
+from evenhand.report import learning_lines
+from evenhand.trial import EngineSession, LearnedSide, LearningProgress, LearningResult, learn
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED = Path(__file__).with_name("scripted_engine.py")
@@ -38,6 +40,25 @@ def test_learning_tells_its_progress_and_whom_it_did_not_reach() -> None:
     assert result.unreachable_hosts == 1
     assert result.sides["left"].unreachable == ("198.18.3.7",)
     assert result.sides["right"].questions_answered == 65533
+
+
+@pytest.mark.parametrize("prefix", ["198.18.0.", "2001:2:0:8000::"])
+def test_people_are_told_the_first_eight_unreachable_hosts_and_how_many_more(prefix: str) -> None:
+    """A hundred addresses fill the screen and say no more than eight; the document has them all the same."""
+    addresses = tuple(f"{prefix}{host}" for host in range(2, 102))
+    side = LearnedSide(hosts=65533, reachable=0, rounds=5, unreachable=addresses, questions_answered=0)
+    result = LearningResult(sides={"left": side}, was_stopped=False)
+    named = ", ".join(addresses[:8])
+    assert learning_lines(result)[1] == f"unreachable on the left: {named} and 65,525 more"
+    with pytest.raises(HostError) as caught:
+        check_reachable(result, next_step="Look.")
+    assert caught.value.what == f"the DUT does not reach 65,533 of 65,533 hosts: {named} and 65,525 more"
+    assert result.to_document()["sides"]["left"]["unreachable"] == list(addresses)
+
+
+def test_eight_unreachable_hosts_are_named_without_a_rest() -> None:
+    side = LearnedSide(hosts=8, reachable=0, rounds=5, unreachable=tuple(f"198.18.0.{n}" for n in range(8)), questions_answered=0)
+    assert learning_lines(LearningResult(sides={"right": side}, was_stopped=False))[1].endswith("198.18.0.6, 198.18.0.7")
 
 
 def test_the_request_is_that_of_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,8 @@ from dataclasses import dataclass, replace
 from evenhand.errors import HostError
 from evenhand.procedure.events import Learned, OnEvent, ignore
 from evenhand.procedure.tester import OpenTester
-from evenhand.trial import LearningResult, learn
+from evenhand.trial import LearningResult, learn, name_first
 from evenhand.units import format_count
-
-NAMED_IN_THE_ERROR = 5
-"""Unreachable hosts; the first hundred stand above it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +47,7 @@ def check_reachable(result: LearningResult, *, next_step: str) -> None:
     if result.is_complete:
         return
     unreachable = [address for side in result.sides.values() for address in side.unreachable]
-    more = result.unreachable_hosts - len(unreachable[:NAMED_IN_THE_ERROR])
-    named = ", ".join(unreachable[:NAMED_IN_THE_ERROR]) + (f" and {format_count(more)} more" if more else "")
+    named = name_first(unreachable, result.unreachable_hosts)
     hosts = sum(side.hosts for side in result.sides.values())
     raise HostError(
         f"the DUT does not reach {format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts: {named}",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evenhand.plan import SideName
-from evenhand.trial import LearningResult
+from evenhand.trial import LearningResult, name_first
 from evenhand.units import format_count
 
 
@@ -22,12 +22,10 @@ def learning_status(reachable: Mapping[SideName, int], hosts: Mapping[SideName, 
 
 
 def learning_lines(result: LearningResult) -> list[str]:
-    """What came out, and who stayed unreachable: the first hundred of each side."""
+    """What came out, and who stayed unreachable: the first few of each side."""
     sides = result.sides
     lines = [learning_status({name: s.reachable for name, s in sides.items()}, {name: s.hosts for name, s in sides.items()})]
     for name, side in sides.items():
         if side.unreachable:
-            more = side.unreachable_hosts - len(side.unreachable)
-            tail = f" and {format_count(more)} more" if more else ""
-            lines.append(f"unreachable on the {name}: {', '.join(side.unreachable)}{tail}")
+            lines.append(f"unreachable on the {name}: {name_first(side.unreachable, side.unreachable_hosts)}")
     return lines

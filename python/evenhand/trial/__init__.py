@@ -11,6 +11,7 @@ from evenhand.trial.learning import (
     LearningProgress,
     LearningResult,
     learn,
+    name_first,
 )
 from evenhand.trial.load import Burst, Load, LoadChange, LoadMeasurer
 from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_US, DelayWish, EngineMeasurer, Limits, Measurer, Waits
@@ -80,6 +81,7 @@ __all__ = [
     "find_engine",
     "join_directions",
     "learn",
+    "name_first",
     "was_offered",
     "watch",
 ]

@@ -10,12 +10,15 @@ from typing import Any
 from evenhand.errors import EngineError
 from evenhand.plan import Direction, SideName
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EngineSession
+from evenhand.units import format_count
 
 DEFAULT_RATE_FPS = 20_000.0
 """Slow enough for a control plane that resolves every destination, and 65,533 hosts still take seconds."""
 DEFAULT_ROUNDS = 5
 DEFAULT_WAIT_S = 1.0
 """A DUT asks again for a host after a second."""
+NAMED_FOR_PEOPLE = 8
+"""Unreachable hosts; documents have the first hundred of each side."""
 _SIDES: tuple[SideName, ...] = ("left", "right")
 
 
@@ -95,6 +98,13 @@ class LearningResult:
         except (KeyError, TypeError, ValueError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(f"the engine's learning result is outside the contract: {problem}", where="learn response") from error
+
+
+def name_first(unreachable: Sequence[str], hosts: int) -> str:
+    """For people: `198.18.0.2, 198.18.0.9 and 65,000 more`, of `hosts` that are unreachable in all."""
+    named = unreachable[:NAMED_FOR_PEOPLE]
+    more = hosts - len(named)
+    return ", ".join(named) + (f" and {format_count(more)} more" if more else "")
 
 
 def learn(
