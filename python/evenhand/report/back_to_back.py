@@ -7,7 +7,7 @@ from rich.table import Table
 
 from evenhand.fitted import FittedTable
 from evenhand.procedure import BackToBack, BackToBackTable
-from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration
@@ -50,7 +50,7 @@ def back_to_back_lines(table: BackToBackTable) -> list[str]:
     lines += [*profile.sent_lines, *dut_lines(profile)]
     trials = [trial for row in table.rows for trial in row.trials]
     if trials:
-        lines.append(trials_line(trials, what="Bursts"))
+        lines += trials_lines(trials, what="Bursts")
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations]
 
 

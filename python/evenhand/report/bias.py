@@ -103,7 +103,10 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
     """Sentences: what one pair shows, whether many addresses cure it, and how that compares with a hash of ports."""
     one, many, ports = cases
     if one.found_fps is None or many.found_fps is None or ports.found_fps is None:
-        return ["No verdict: not every search ended with a number of the router. See which trials were INVALID, and why."]
+        return [
+            "No verdict: not every search ended with a number of the router. See which trials were INVALID, and why; `evenhand check`"
+            " shows what this host does to the tester's CPUs."
+        ]
     share = one.found_fps / many.found_fps
     elements = many.prediction.model.elements
     lines = []

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from evenhand.fitted import FittedTable
 from evenhand.procedure import BurstInterval, BurstIntervals
-from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.search import Outcome
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -37,7 +37,7 @@ def burst_lines(result: BurstIntervals) -> list[str]:
         *profile.sent_lines,
         *dut_lines(profile),
     ]
-    lines.append(trials_line([trial.result for trial in result.trials]))
+    lines += trials_lines([trial.result for trial in result.trials], is_decided=result.outcome != "tester_limit")
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 
 

@@ -12,7 +12,7 @@ from evenhand.plan import Direction
 from evenhand.procedure import DelayResult, DelayTest
 from evenhand.report.check import STAMPS
 from evenhand.report.table import show_percentiles
-from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration
 
@@ -62,7 +62,7 @@ def delay_lines(result: DelayResult) -> list[str]:
     if result.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
         lines.append(f"The tester itself did not keep this load, which says nothing of the DUT: {reasons}.")
-    lines.append(trials_line(result.trials))
+    lines += trials_lines(result.trials)
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 
 

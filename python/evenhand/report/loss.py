@@ -8,7 +8,7 @@ from rich.text import Text
 
 from evenhand.fitted import FittedTable
 from evenhand.procedure import FrameLoss, LossOutcome, LossPoint
-from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -50,7 +50,7 @@ def loss_lines(result: FrameLoss) -> list[str]:
         named = ", ".join(format_ratio(point.share) for point in result.unmeasured)
         lines.append(f"No valid trial at {named} of the maximum: the tester itself did not keep the load, which says nothing of the DUT.")
     lines += [*profile.sent_lines, *dut_lines(profile)]
-    lines.append(trials_line(result.trials))
+    lines += trials_lines(result.trials)
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 
 

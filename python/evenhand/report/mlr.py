@@ -14,10 +14,10 @@ from evenhand.report.throughput import (
     dut_lines,
     patience_lines,
     summary_lines,
-    trials_line,
+    trials_lines,
     trials_table,
 )
-from evenhand.search import GoalResult, MlrResult, SearchResult, describe_goal_outcome
+from evenhand.search import GoalResult, MlrResult, Outcome, SearchResult, describe_goal_outcome
 from evenhand.units import format_count, format_duration, format_ratio
 
 
@@ -74,7 +74,7 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     lines += dut_lines(profile)
     lines += ceiling_lines(result.goal, profile)
     lines += patience_lines(result.goal)
-    lines.append(trials_line([trial.result for trial in result.trials]))
+    lines += trials_lines([trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT)
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in search_deviations(result, profile)]
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from evenhand.fitted import FittedTable
 from evenhand.plan import Direction
 from evenhand.procedure import Recovery
-from evenhand.report.throughput import describe_limit, dut_lines, trials_line
+from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import join_directions
 from evenhand.units import format_count, format_duration
@@ -55,7 +55,7 @@ def recovery_lines(result: Recovery) -> list[str]:
     if result.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
         lines.append(f"The tester itself did not keep this load, which says nothing of the DUT: {reasons}.")
-    lines.append(trials_line(result.trials))
+    lines += trials_lines(result.trials)
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.inside import READ_THERE
+from evenhand.report.invalid import next_lines
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
@@ -78,15 +79,19 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     lines += start_lines(result.goal)
     lines += ceiling_lines(result.goal, profile)
     lines += patience_lines(result.goal)
-    lines.append(trials_line([trial.result for trial in result.trials]))
+    lines += trials_lines([trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT)
     lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in collect_deviations(result.trials, profile)]
     return lines
 
 
-def trials_line(trials: Sequence[TrialResult], *, what: str = "Trials") -> str:
-    """How many trials of each verdict, and what the tester showed of itself in them."""
+def trials_lines(trials: Sequence[TrialResult], *, what: str = "Trials", is_decided: bool = False) -> list[str]:
+    """How many trials of each verdict, what the tester showed of itself in them, and what to do if it did not keep a load.
+
+    Args:
+        is_decided: The result does not depend on loads that the tester did not keep.
+    """
     counts = ", ".join(f"{sum(trial.verdict is verdict for trial in trials)} {verdict}" for verdict in Verdict)
-    return f"{what}: {len(trials)} ({counts}). Tester: {WorstTesterFigures.of(trials)}."
+    return [f"{what}: {len(trials)} ({counts}). Tester: {WorstTesterFigures.of(trials)}.", *([] if is_decided else next_lines(trials))]
 
 
 def dut_lines(profile: Profile) -> list[str]:

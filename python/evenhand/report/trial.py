@@ -11,6 +11,7 @@ from rich.text import Text
 
 from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile
+from evenhand.report.invalid import next_lines
 from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.trial import DirectionResult, TrialResult, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
@@ -25,7 +26,7 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("lost frames", lambda d: format_count(d.lost_frames)),
     ("loss ratio", lambda d: format_ratio(d.loss_ratio)),
     ("duplicated frames", lambda d: format_count(d.duplicated_frames)),
-    ("reordered frames", lambda d: format_count(d.reordered_frames)),
+    ("reordered frames, all flows", lambda d: format_count(d.reordered_frames)),
     ("late frames", lambda d: format_count(d.late_frames)),
     ("corrupted frames", lambda d: format_count(d.corrupted_frames)),
     ("wrong length frames", lambda d: format_count(d.wrong_length_frames)),
@@ -40,6 +41,12 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("refusals, largest burst", lambda d: f"{format_count(d.sender.refusals)}, {format_count(d.sender.largest_burst)}"),
     ("longest poll gap", lambda d: format_duration(d.receiver.max_poll_gap_us / 1e6)),
 )
+REORDERED = (
+    "Reordered: overtaken by a frame that the same core of the tester sent later, of whatever flow. Flows on different queues or cores of"
+    " the DUT overtake each other, and each keeps its order. The order of a flow (RFC 4689) is not counted by itself; one flow alone shows"
+    " it: --hosts 1 --source-ports fixed --destination-ports fixed."
+)
+"""What the receiver compares: the numbers of all frames of a sending core (docs/explanation/streams-and-queues.md)."""
 
 
 def trial_report(result: TrialResult, profile: Profile | None = None) -> RenderableType:
@@ -57,6 +64,8 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     for title, cell in _ROWS:
         table.add_row(title, *(cell(direction) for direction in result.directions.values()))
     lines.append(table)
+    if any(direction.reordered_frames for direction in result.directions.values()) and not _has_one_flow(profile):
+        lines.append(Text(REORDERED))
     if any(direction.classes for direction in result.directions.values()):
         lines.append(_classes_table(result))
     for name, direction in result.directions.items():
@@ -68,11 +77,20 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
         Text(f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by {format_ppm(result.clock_error_ppm)}.")
     )
     lines.append(Text(host_line(result)))
+    lines += [Text(line) for line in next_lines([result])]
     if profile is not None:
         lines += [Text(line) for line in profile.sent_lines]
     deviations = (*(() if profile is None else profile.deviations), *result.deviations)
     lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in deviations]
     return Group(*lines)
+
+
+def _has_one_flow(profile: Profile | None) -> bool:
+    """In each direction: then the count is that of its order. Unknown is no."""
+    if profile is None or not profile.traffic.is_single_pair:
+        return False
+    plans = [profile.plan, *(() if profile.plan.other is None else (profile.plan.other.plan,))]
+    return len(plans) == 1 and all(ports.first == ports.last for ports in (profile.plan.source_ports, profile.plan.destination_ports))
 
 
 def allowed_loss(result: TrialResult) -> str:

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: what to do after INVALID trials: they are the tester's fault, so the next step is at the tester, not at the DUT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evenhand.trial import TrialResult, causes_of_invalid
+
+OF_THE_HOST = frozenset({
+    "offered_load", "sender_overdue", "overdue_may_explain_loss", "port_refused", "transmit_not_drained", "receiver_gap", "receive_missed",
+    "clock", "host_took_cpu",
+})  # fmt: skip
+"""Codes that a host with too little CPU, or one that takes it away, can bring about."""
+_CODES = "docs/how-to/read-an-invalid-trial.md has the codes"
+
+
+def next_lines(trials: Iterable[TrialResult]) -> list[str]:
+    """A line, if a load has INVALID trials alone and the user did not stop them; none where a repetition was valid."""
+    by_load: dict[tuple[float, float], list[TrialResult]] = {}
+    for trial in trials:
+        by_load.setdefault((trial.intended_fps, trial.intended_duration_s), []).append(trial)
+    undecided = [trial for same in by_load.values() if not any(t.is_valid or t.was_stopped for t in same) for trial in same]
+    if not undecided:
+        return []
+    if not OF_THE_HOST & set(causes_of_invalid(undecided)):
+        return [f"Next: look at the tester, not at the DUT; {_CODES}, and what to do."]
+    return [
+        "Next: look at the tester, not at the DUT. The latest frame and the longest poll gap, above, say for how long its CPUs were away or"
+        f" too slow; `evenhand check` shows what this host does to them (stalls), and what helps. {_CODES}."
+    ]
