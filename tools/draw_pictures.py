@@ -30,10 +30,10 @@ def demo_picture() -> bytes:
     predicted = [parse_rate(row[3]) for row in rows]
     bars = [
         Bar(
-            hashes=hashes, addresses=addresses.strip(), found_fps=parse_rate(found), predicted_fps=parse_rate(expected),
-            is_even=parse_rate(found) >= (1 - SAME_WITHIN) * max(predicted),
+            hashes=hashes, addresses=addresses.strip(), found_fps=parse_rate(found), share=float(percent) / 100,
+            predicted_fps=parse_rate(expected), is_even=float(percent) / 100 >= 1 - SAME_WITHIN,
         )
-        for hashes, _, found, expected, addresses in rows
+        for hashes, percent, found, expected, addresses in rows
     ]  # fmt: skip
     return draw_svg_file(bars_picture(bars, max(predicted)), follows_theme=True)
 

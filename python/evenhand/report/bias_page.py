@@ -58,8 +58,9 @@ def bias_bars(cases: Sequence[BiasCase]) -> Picture:
     return bars_picture(
         [
             Bar(
-                hashes=case.hash_fields, addresses=case.addresses, found_fps=case.found_fps, predicted_fps=case.predicted_fps,
-                is_even=(case.found_fps or 0) >= (1 - SAME_WITHIN) * case.plateau_fps,
+                hashes=case.hash_fields, addresses=case.addresses, found_fps=case.found_fps, share=case.share,
+                predicted_fps=case.predicted_fps,
+                is_even=(case.share or 0) >= 1 - SAME_WITHIN,
             )
             for case in cases
         ],
@@ -92,7 +93,7 @@ def _table(cases: Sequence[BiasCase]) -> Table:
         [
             case.hash_fields, case.addresses, "-" if case.found_fps is None else format_count(case.found_fps),
             format_count(round(case.predicted_fps)), "-" if case.error is None else f"{100 * case.error:+.2f} %",
-            "-" if case.found_fps is None else show_percent(case.found_fps / case.plateau_fps),
+            "-" if case.share is None else show_percent(case.share),
             f"{case.elements_at_work} of {case.prediction.model.elements}",
             " / ".join(str(case.result.count(verdict)) for verdict in Verdict),
         ]

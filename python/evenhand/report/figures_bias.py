@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenhand.analysis.words import show_percent
 from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_title
 from evenhand.units import format_rate
 
@@ -23,6 +24,8 @@ class Bar:
     addresses: str
     """`one address pair`."""
     found_fps: float | None
+    share: float | None
+    """Of the plateau, as the table has it."""
     predicted_fps: float
     is_even: bool
     """About all that the router does."""
@@ -44,7 +47,9 @@ def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
                 [bar.predicted_fps / 1e3] * 2, [row - 0.33, row + 0.33], color=LIGHT["ink"], linewidth=2.2, zorder=4,
                 label="predicted before anything was sent" if row == 0 else None,
             )  # fmt: skip
-            said = "no number" if bar.found_fps is None else f"{format_rate(bar.found_fps)}, {100 * bar.found_fps / plateau_fps:.1f} %"
+            said = "no number"
+            if bar.found_fps is not None and bar.share is not None:
+                said = f"{format_rate(bar.found_fps)}, {show_percent(bar.share)}"
             inside = found > plateau_fps / 2e3
             axes.annotate(
                 said, (found, row), xytext=(-9 if inside else 9, 0), textcoords="offset points", va="center",
