@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.search import Bracket, find_largest
+from evenhand.search import LengthBracket, find_largest
 
 
 @given(limit=st.integers(0, 5000), maximum=st.integers(1, 5000), step=st.integers(1, 200), known=st.none() | st.integers(0, 6000))
@@ -23,7 +23,7 @@ def test_the_limit_lies_in_the_bracket_and_both_bounds_were_tried(limit: int, ma
     found = find_largest(passes, maximum=maximum, step=step, known=known)
     assert found.is_complete
     if limit >= maximum:
-        assert found == Bracket(lower=maximum, upper=None)
+        assert found == LengthBracket(lower=maximum, upper=None)
         assert tried[maximum]
         return
     assert found.upper is not None
@@ -47,6 +47,6 @@ def test_what_is_known_saves_trials() -> None:
 def test_a_number_that_cannot_be_decided_ends_the_search() -> None:
     """R2544-39: it is no bound."""
     found = find_largest(lambda number: None if number == 250 else number <= 600, maximum=1000)
-    assert found == Bracket(lower=0, upper=500) or found.is_complete
+    assert found == LengthBracket(lower=0, upper=500) or found.is_complete
     found = find_largest(lambda number: None if number == 750 else number <= 600, maximum=1000)
     assert (found.lower, found.upper, found.is_complete) == (500, 1000, False)

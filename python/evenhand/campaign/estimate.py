@@ -8,9 +8,9 @@ import math
 from evenhand.campaign.options import PointRequest, plan_of, read_point
 from evenhand.plan import AddressPlan
 from evenhand.procedure import BackToBackGoal, BurstGoal, DelayGoal, LossGoal, RecoveryGoal
-from evenhand.procedure.back_to_back import RESIDUAL_S
+from evenhand.procedure.back_to_back_model import RESIDUAL_S
 from evenhand.search import Goal, MlrGoals, ThroughputGoal
-from evenhand.search.bracket import Bracket
+from evenhand.search.bracket import LoadBracket
 from evenhand.series.campaign import Point
 from evenhand.trial.learning import DEFAULT_RATE_FPS, DEFAULT_WAIT_S
 
@@ -93,4 +93,4 @@ def _bursts_s(goal: BackToBackGoal, waits_s: float) -> float:
 def halvings(max_fps: float, precision: float) -> int:
     """From the whole range to the precision."""
     most_fps = A_LINE_RATE_FPS if math.isinf(max_fps) else max_fps
-    return Bracket(min_fps=most_fps / 1000, max_fps=most_fps, precision=precision).remaining_halvings()
+    return LoadBracket(min_fps=most_fps / 1000, max_fps=most_fps, precision=precision).remaining_halvings()

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from evenhand.cli.back_to_back import BurstOptions as BackToBackOptions
+from evenhand.cli.back_to_back import BackToBackOptions
 from evenhand.cli.burst import BurstOptions
 from evenhand.cli.common import parse_ports, read_mix
 from evenhand.cli.delay import LatencyProfile, LoadOptions

@@ -21,7 +21,7 @@ from evenhand.cli.options import with_options
 from evenhand.cli.tables import show_found
 from evenhand.errors import RequestError
 from evenhand.procedure import UP_TO_LINE_RATE, BackToBackGoal, check_whole_sizes
-from evenhand.procedure.back_to_back import REPETITIONS
+from evenhand.procedure.back_to_back_model import REPETITIONS
 from evenhand.report import back_to_back_lines, back_to_back_table
 from evenhand.search import ThroughputGoal
 from evenhand.testbed import TestbedLimits
@@ -32,7 +32,7 @@ _PANEL = "Throughput, which is measured first"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BurstOptions:
+class BackToBackOptions:
     """How long bursts may be, how exact the search is, how often it is made."""
 
     rate: Annotated[
@@ -106,7 +106,7 @@ def back_to_back(
     testbed: TestbedArgument,
     *,
     frame_size: FrameSizesOption = None,
-    goal: BurstOptions,
+    goal: BackToBackOptions,
     retries: RetryOptions,
     conditions: ConditionOptions,
 ) -> None:

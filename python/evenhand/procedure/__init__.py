@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a tester; shows nothing."""
 
-from evenhand.procedure.back_to_back import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch, measure_back_to_back
+from evenhand.procedure.back_to_back import measure_back_to_back
+from evenhand.procedure.back_to_back_model import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch
 from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay

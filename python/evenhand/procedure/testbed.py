@@ -12,7 +12,8 @@ from typing import TypedDict, Unpack
 
 from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, describe_size, largest_octets, make_plan
 from evenhand.procedure import back_to_back, burst, loss
-from evenhand.procedure.back_to_back import BackToBackGoal, BackToBackTable, measure_back_to_back
+from evenhand.procedure.back_to_back import measure_back_to_back
+from evenhand.procedure.back_to_back_model import BackToBackGoal, BackToBackTable
 from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore

@@ -2,7 +2,7 @@
 """Station 8, search: pure functions over a `Measurer`."""
 
 from evenhand.search.attempts import InvalidAttempts
-from evenhand.search.bisection import Bracket, find_largest
+from evenhand.search.bisection import LengthBracket, find_largest
 from evenhand.search.ceiling import TesterCeiling, find_tester_ceiling
 from evenhand.search.choice import Goal, SearchResult, run_search
 from evenhand.search.classification import Bounds, LoadClass, Observation, classify, conditional_loss_ratio, relevant_bounds
@@ -31,10 +31,10 @@ __all__ = [
     "DEFAULT_PATIENCE",
     "FULL_LENGTH_S",
     "Bounds",
-    "Bracket",
     "Goal",
     "GoalResult",
     "InvalidAttempts",
+    "LengthBracket",
     "LoadClass",
     "MlrGoal",
     "MlrGoals",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bracket:
+class LengthBracket:
     """Where the limit lies."""
 
     lower: int
@@ -19,7 +19,7 @@ class Bracket:
     """False: some number could not be decided, and the limit lies anywhere between the two."""
 
 
-def find_largest(passes: Callable[[int], bool | None], *, maximum: int, step: int = 1, known: int | None = None) -> Bracket:
+def find_largest(passes: Callable[[int], bool | None], *, maximum: int, step: int = 1, known: int | None = None) -> LengthBracket:
     """Binary search from 0, which needs no proof, to `maximum`, which is tried first.
 
     Args:
@@ -39,11 +39,11 @@ def find_largest(passes: Callable[[int], bool | None], *, maximum: int, step: in
             width *= 2
         passed = passes(number)
         if passed is None:
-            return Bracket(lower=lower, upper=upper, is_complete=False)
+            return LengthBracket(lower=lower, upper=upper, is_complete=False)
         if not passed:
             upper = number
         elif number == maximum:
-            return Bracket(lower=maximum, upper=None)
+            return LengthBracket(lower=maximum, upper=None)
         else:
             lower = number
-    return Bracket(lower=lower, upper=upper)
+    return LengthBracket(lower=lower, upper=upper)

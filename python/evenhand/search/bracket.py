@@ -18,7 +18,7 @@ def whole_load(load_fps: float) -> float:
 
 
 @dataclass(slots=True, kw_only=True)
-class Bracket:
+class LoadBracket:
     """Loads between which the limit lies, in frames per second per direction.
 
     A load that passed in a short trial only is a lower bound until a longer trial fails there; the next lower

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from evenhand.search.bracket import Bracket, whole_load
+from evenhand.search.bracket import LoadBracket, whole_load
 
 STEP_GROWTH = 4.0
 """Of the distance from one load to the next, while all of them have the same verdict."""
@@ -39,7 +39,7 @@ class Guide:
     """Where the loss would begin if it grew straight with the load: tried once the other guess has turned out too low."""
     _is_done: bool = False
 
-    def next_load(self, bracket: Bracket) -> float | None:
+    def next_load(self, bracket: LoadBracket) -> float | None:
         """None once it has nothing more to say: the limit is enclosed, or the next load would lie outside the bracket."""
         if self._is_done:
             return None
@@ -71,7 +71,7 @@ class Guide:
         """The tester did not keep a load: halving finds the way down."""
         self._is_done = True
 
-    def _choose(self, bracket: Bracket) -> float:
+    def _choose(self, bracket: LoadBracket) -> float:
         width = min(LONGEST_STEP, self.precision * self._step)
         if self._is_upward is None:
             return self.center_fps

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import ceil, sqrt
 
 from evenhand.search.attempts import InvalidAttempts
-from evenhand.search.bracket import Bracket, whole_load
+from evenhand.search.bracket import LoadBracket, whole_load
 from evenhand.search.guide import Guide
 from evenhand.search.model import (
     Outcome,
@@ -65,11 +65,11 @@ class _Search:
     """The next trial lasts longer than a short one, and less than a full-length one."""
     was_middle_length: bool = False
     """There was one."""
-    bracket: Bracket = field(init=False)
+    bracket: LoadBracket = field(init=False)
 
     def __post_init__(self) -> None:
         goal = self.goal
-        self.bracket = Bracket(min_fps=goal.lowest_fps, max_fps=goal.max_fps, precision=goal.precision)
+        self.bracket = LoadBracket(min_fps=goal.lowest_fps, max_fps=goal.max_fps, precision=goal.precision)
         if goal.known_fps is not None and goal.lowest_fps <= goal.known_fps < goal.max_fps:
             self.guide = Guide(center_fps=goal.known_fps, precision=goal.precision, loss_ratio=goal.loss_ratio)
 

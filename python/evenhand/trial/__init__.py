@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 7, trial result: one trial, by the engine or simulated, and what it says."""
 
+from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, Variation
 from evenhand.trial.engine_session import EngineSession
 from evenhand.trial.find_engine import find_engine
 from evenhand.trial.learning import (
@@ -19,14 +20,9 @@ from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.replay import Replay, was_offered
 from evenhand.trial.result import (
     CONTRACT,
-    ClassCount,
-    Delays,
     Deviation,
-    DirectionResult,
-    LostFrame,
     Reason,
     TrialResult,
-    Variation,
     Verdict,
     WatchedCpu,
     causes_of_invalid,

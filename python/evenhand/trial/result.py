@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,8 @@ from typing import Any, get_args
 
 from evenhand.errors import EngineError
 from evenhand.plan import Direction
+from evenhand.trial.contract_values import number, optional, whole
+from evenhand.trial.direction import DirectionResult, read_direction
 
 CONTRACT = 1
 """Version of contract/*.schema.json that this code reads and writes."""
@@ -78,25 +79,6 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SenderTally:
-    """How well the sender of one direction kept its schedule."""
-
-    overdue_frames: int
-    max_overdue_us: float
-    refusals: int
-    largest_burst: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiverTally:
-    """How well the receiver of one direction kept its ring empty."""
-
-    max_poll_gap_us: float
-    gap_frames: int
-    ring_frames: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedCpu:
     """What this host did to a CPU of a DUT that lives on it, while frames were sent."""
 
@@ -106,110 +88,6 @@ class WatchedCpu:
     longest_us: float
     away_us: float
     """In all: taken by the hypervisor, or by others while a thread of the DUT was ready to run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Latency:
-    """Of the frames received in time; None where there is no such frame."""
-
-    count: int
-    min_ns: float | None
-    max_ns: float | None
-    mean_ns: float | None
-    p50_ns: float | None
-    p99_ns: float | None
-    p999_ns: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variation:
-    """Delay of a frame less that of the one sent just before it, over all pairs that came (R8219-13); None where there is no pair."""
-
-    pairs: int
-    unseen_pairs: int
-    """Came too far apart to be compared."""
-    min_ns: float | None
-    median_ns: float | None
-    max_ns: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delays:
-    """Of the frames from a time on, where a trial was asked for them. In percentiles a lost frame is infinitely late (R8219-16)."""
-
-    offered_frames: int
-    lost_frames: int
-    min_ns: float | None
-    p50_ns: float
-    p99_ns: float
-    p999_ns: float
-    pdv_ns: float
-    """Packet delay variation: the 99.9th percentile less the minimum (R8219-12)."""
-    tagged_ns: tuple[float, ...]
-    """Delays of the tagged frames in the order in which they were sent; infinite where one was lost (R8219-07)."""
-    variation: Variation | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassCount:
-    """Frames of one size and IP version in a mix, in one direction."""
-
-    ip_version: int
-    frame_size: int
-    """Octets including the FCS, as sent."""
-    offered_frames: int
-    received_frames: int
-    lost_frames: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostFrame:
-    """One that was offered and did not come."""
-
-    sequence: int
-    due_s: float
-    """When it was to leave, in seconds of the sending phase."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectionResult:
-    """Counts of one direction. A frame is lost if it was offered and not received once, whole and in time (R2544-07)."""
-
-    intended_frames: int
-    offered_frames: int
-    received_frames: int
-    duplicated_frames: int
-    reordered_frames: int
-    late_frames: int
-    corrupted_frames: int
-    wrong_length_frames: int
-    foreign_frames: int
-    stale_frames: int
-    neighbor_frames: int
-    offered_fps: float
-    forwarding_rate_fps: float
-    sender: SenderTally
-    receiver: ReceiverTally
-    away_frames: int
-    """Came to a DUT on this host while its CPU was away for longer than its ring lasts."""
-    latency: Latency
-    lost_by_tenth: tuple[int, ...]
-    first_lost: tuple[int, ...]
-    delays: Delays | None = None
-    """Only where the trial was asked for them."""
-    classes: tuple[ClassCount, ...] = ()
-    """Of a mix; empty if all frames are alike."""
-    last_lost: LostFrame | None = None
-    """Only where the load changed; None if nothing was lost too."""
-
-    @property
-    def lost_frames(self) -> int:
-        return self.offered_frames - self.received_frames
-
-    @property
-    def loss_ratio(self) -> float:
-        """1 - received/offered; 0..1. A valid trial offered all that was intended, so it is that of RFC 9971."""
-        return 1 - self.received_frames / self.offered_frames if self.offered_frames else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,114 +183,26 @@ class TrialResult:
         names: tuple[Direction, ...] = ("forward", "reverse")
         for name in names:
             if name in document["directions"]:
-                directions[name] = _direction(name, document["directions"][name])
+                directions[name] = read_direction(name, document["directions"][name])
         if not directions or len(directions) != len(document["directions"]):
             raise ValueError(f"directions are {sorted(document['directions'])}, want forward, reverse or both")
         return cls(
-            trial=_whole(document, "trial"),
+            trial=whole(document, "trial"),
             verdict=Verdict(document["verdict"]),
             reasons=tuple(Reason(code=str(r["code"]), text=str(r["text"])) for r in document["reasons"]),
             started_at=str(document["started_at"]),
-            frame_size=_whole(document, "frame_size"),
-            intended_fps=_number(document["intended_fps"]),
-            intended_duration_s=_number(document["intended_duration_s"]),
-            stopped_early_s=_optional(document.get("stopped_early_s")),
-            loss_ratio_limit=_number(document["limits"].get("loss_ratio", 0)),
+            frame_size=whole(document, "frame_size"),
+            intended_fps=number(document["intended_fps"]),
+            intended_duration_s=number(document["intended_duration_s"]),
+            stopped_early_s=optional(document.get("stopped_early_s")),
+            loss_ratio_limit=number(document["limits"].get("loss_ratio", 0)),
             directions=directions,
             deviations=tuple(Deviation(requirement=str(d["requirement"]), text=str(d["text"])) for d in document["deviations"]),
             missed_frames=sum(_missed(document["ports"][side]) for side in ("left", "right")),
-            clock_error_ppm=_number(document["clock"]["error_ppm"]),
+            clock_error_ppm=number(document["clock"]["error_ppm"]),
             watched_cpus=_watched_cpus(document.get("host") or {}),
             raw=document,
         )
-
-
-def _direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
-    sender, receiver, latency = document["sender"], document["receiver"], document["latency"]
-    result = DirectionResult(
-        intended_frames=_whole(document, "intended_frames"),
-        offered_frames=_whole(document, "offered_frames"),
-        received_frames=_whole(document, "received_frames"),
-        duplicated_frames=_whole(document, "duplicated_frames"),
-        reordered_frames=_whole(document, "reordered_frames"),
-        late_frames=_whole(document, "late_frames"),
-        corrupted_frames=_whole(document, "corrupted_frames"),
-        wrong_length_frames=_whole(document, "wrong_length_frames"),
-        foreign_frames=_whole(document, "foreign_frames"),
-        stale_frames=_whole(document, "stale_frames"),
-        neighbor_frames=_whole(document, "neighbor_frames"),
-        offered_fps=_number(document["offered_fps"]),
-        forwarding_rate_fps=_number(document["forwarding_rate_fps"]),
-        sender=SenderTally(
-            overdue_frames=_whole(sender, "overdue_frames"),
-            max_overdue_us=_number(sender["max_overdue_us"]),
-            refusals=_whole(sender, "refusals"),
-            largest_burst=_whole(sender, "largest_burst"),
-        ),
-        receiver=ReceiverTally(
-            max_poll_gap_us=_number(receiver["max_poll_gap_us"]),
-            gap_frames=_whole(receiver, "gap_frames"),
-            ring_frames=_whole(receiver, "ring_frames"),
-        ),
-        # Runs of before there was a witness of the host have none of it.
-        away_frames=_whole(document, "away_frames") if "away_frames" in document else 0,
-        latency=Latency(
-            count=_whole(latency, "count"),
-            min_ns=_optional(latency["min_ns"]),
-            max_ns=_optional(latency["max_ns"]),
-            mean_ns=_optional(latency["mean_ns"]),
-            p50_ns=_optional(latency["p50_ns"]),
-            p99_ns=_optional(latency["p99_ns"]),
-            p999_ns=_optional(latency["p999_ns"]),
-        ),
-        lost_by_tenth=tuple(int(_number(n)) for n in document["lost_by_tenth"]),
-        first_lost=tuple(int(_number(n)) for n in document["first_lost"]),
-        delays=_delays(document["delays"]) if "delays" in document else None,
-        classes=tuple(_class(entry) for entry in document.get("classes", [])),
-        last_lost=_lost_frame(document.get("last_lost")),
-    )
-    for key in ("offered_frames", "received_frames"):
-        if result.classes and sum(getattr(entry, key) for entry in result.classes) != document[key]:
-            raise ValueError(f"{name}: {key} of the classes do not add up to {document[key]}")
-    if result.lost_frames < 0 or result.lost_frames != document["lost_frames"]:
-        raise ValueError(
-            f"{name}: lost {document['lost_frames']} of {result.offered_frames} offered, but {result.received_frames} received"
-        )
-    return result
-
-
-def _class(document: Mapping[str, Any]) -> ClassCount:
-    keys = ("ip_version", "frame_size", "offered_frames", "received_frames", "lost_frames")
-    return ClassCount(**{key: _whole(document, key) for key in keys})
-
-
-def _lost_frame(document: Mapping[str, Any] | None) -> LostFrame | None:
-    return None if document is None else LostFrame(sequence=_whole(document, "sequence"), due_s=_number(document["due_s"]))
-
-
-def _delays(document: Mapping[str, Any]) -> Delays:
-    variation = document["variation"]
-    return Delays(
-        offered_frames=_whole(document, "offered_frames"),
-        lost_frames=_whole(document, "lost_frames"),
-        min_ns=_optional(document["min_ns"]),
-        p50_ns=_finite(document["p50_ns"]),
-        p99_ns=_finite(document["p99_ns"]),
-        p999_ns=_finite(document["p999_ns"]),
-        pdv_ns=_finite(document["pdv_ns"]),
-        tagged_ns=tuple(_finite(delay) for _, delay in document["tagged"]),
-        variation=None
-        if variation is None
-        else Variation(
-            pairs=_whole(variation, "pairs"), unseen_pairs=_whole(variation, "unseen_pairs"), min_ns=_optional(variation["min_ns"]),
-            median_ns=_optional(variation["median_ns"]), max_ns=_optional(variation["max_ns"]),
-        ),
-    )  # fmt: skip
-
-
-def _finite(value: float | None) -> float:
-    """JSON has no infinity; the contract writes null."""
-    return math.inf if value is None else _number(value)
 
 
 def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
@@ -421,8 +211,8 @@ def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
         return None
     return tuple(
         WatchedCpu(
-            cpu=_whole(cpu, "cpu"), absences=_whole(cpu, "absences"), longest_us=_number(cpu["longest_us"]),
-            away_us=_number(cpu["stolen_us"]) + _number(cpu["waited_us"]),
+            cpu=whole(cpu, "cpu"), absences=whole(cpu, "absences"), longest_us=number(cpu["longest_us"]),
+            away_us=number(cpu["stolen_us"]) + number(cpu["waited_us"]),
         )
         for cpu in dut["cpus"]
     )  # fmt: skip
@@ -445,24 +235,6 @@ def _check_verdict(result: TrialResult) -> None:
             raise EngineError(f"trial {result.trial} is PASS, but {name} lost {direction.lost_frames} frames", where="trial response")
 
 
-def _whole(document: Mapping[str, Any], key: str) -> int:
-    value = document[key]
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{key} is {value!r}, want a whole number from 0")
-    return value
-
-
-def _number(value: Any) -> float:
-    """Python would take "nan" for one too, and from a text it would become a result."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no number")
-    return float(value)
-
-
-def _optional(value: Any) -> float | None:
-    return None if value is None else _number(value)
-
-
 def _missed(port: Mapping[str, Any]) -> int:
     lost_here = ("missed_frames", "no_buffer_frames")
-    return sum(_whole(port["after"], key) - _whole(port["before"], key) for key in lost_here)
+    return sum(whole(port["after"], key) - whole(port["before"], key) for key in lost_here)

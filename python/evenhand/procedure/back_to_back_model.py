@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: what a back-to-back test is asked for, and what it found (RFC 9004)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.errors import RequestError
+from evenhand.plan import whole_octets
+from evenhand.procedure.attempts import check_attempts
+from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.repetition import each_once
+from evenhand.procedure.statistics import Statistics
+from evenhand.procedure.throughput import Throughput
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, LengthBracket, ThroughputGoal
+from evenhand.trial import Deviation, TrialResult, Verdict
+from evenhand.units import format_count, format_duration, format_rate
+
+REPETITIONS = 50
+"""R9004-06."""
+LONGEST_BURST_S = 30.0
+"""R9004-04."""
+NEAR_MAXIMUM = 0.95
+"""A result at or above this share of the longest burst that is tried may be the search's limit, not the DUT's (R9004-04)."""
+RESIDUAL_S = 2.0
+"""R9004-03."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackToBackGoal:
+    """How long bursts may be, how exact the search is, how often it is made."""
+
+    rate_fps: float = math.inf
+    """Within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a deviation."""
+    max_burst_s: float = 2.0
+    """Longest burst that is tried; 30 s at most."""
+    step_frames: int = 1
+    """The search ends when its bounds are no further apart."""
+    repetitions: int = REPETITIONS
+    loss_verifications: int = 0
+    """How often a burst that lost frames is sent again before the loss counts (ETSI TST009, 12.3)."""
+    throughput_fps: float | None = None
+    """Per direction, known from before; None: it is measured first."""
+    throughput_source: str | None = None
+    """Where it was measured under the same conditions; None: it is the user's, which is a deviation."""
+    throughput_goal: ThroughputGoal | None = None
+    """How it is measured. Default: as `ThroughputGoal` does, up to the rate of the bursts."""
+    actual_fps: float | None = None
+    """Another rate at which the buffer time is of interest."""
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    """How often an INVALID trial is repeated, if the tester did not offer the burst; as in searches."""
+    patience: int = DEFAULT_PATIENCE
+    """The same if the burst was offered, but a moment of the host spoiled the trial."""
+
+    def __post_init__(self) -> None:
+        if not self.rate_fps > 0:
+            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="--rate", next_step="Write 1Mfps.")
+        if not 0 < self.max_burst_s <= LONGEST_BURST_S:
+            raise RequestError(
+                f"bursts of up to {self.max_burst_s:g} s: must be above 0 s and at most {LONGEST_BURST_S:g} s", where="--max-burst",
+                next_step=f"Write 2s, or up to {LONGEST_BURST_S:g}s.",
+            )  # fmt: skip
+        if math.isfinite(self.rate_fps) and self.max_frames < 1:
+            raise RequestError(
+                f"no frame fits into a burst of {format_duration(self.max_burst_s)} at {format_rate(self.rate_fps)}", where="--max-burst",
+                next_step="Allow longer bursts.",
+            )  # fmt: skip
+        if self.step_frames < 1:
+            raise RequestError(f"a step of {self.step_frames} frames: must be 1 or more", where="--step", next_step="Write 1.")
+        if self.repetitions < 1:
+            raise RequestError(
+                f"{self.repetitions} repetitions: must be 1 or more", where="--repetitions", next_step=f"The default is {REPETITIONS}."
+            )
+        if self.loss_verifications < 0:
+            raise RequestError(f"{self.loss_verifications} loss verifications: must be 0 or more", where="--loss-verification")
+        for rate_fps, where in ((self.throughput_fps, "--throughput"), (self.actual_fps, "--actual-rate")):
+            if rate_fps is not None and not 0 < rate_fps < math.inf:
+                raise RequestError(f"{rate_fps} fps: must be above 0", where=where, next_step="Write 1Mfps.")
+        check_attempts(self.invalid_retries, self.patience)
+
+    @property
+    def max_frames(self) -> int:
+        """In the longest burst; the rate must be known."""
+        return math.floor(self.max_burst_s * self.rate_fps + 1e-6)
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "rate_fps_per_direction": self.rate_fps,
+            "max_burst_s": self.max_burst_s,
+            "max_burst_frames": self.max_frames,
+            "step_frames": self.step_frames,
+            "repetitions": self.repetitions,
+            "loss_verifications": self.loss_verifications,
+            "throughput_fps_per_direction": self.throughput_fps,
+            "throughput_source": self.throughput_source,
+            "actual_fps_per_direction": self.actual_fps,
+            "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstSearch:
+    """One repetition: a whole search for the longest burst."""
+
+    bracket: LengthBracket
+    trials: tuple[TrialResult, ...]
+    attempts: tuple[int, ...]
+    """Of the trials: 1, or 2 and more after INVALID ones."""
+
+    @property
+    def frames(self) -> int | None:
+        """The longest burst without loss; None if the tester did not decide it."""
+        return self.bracket.lower if self.bracket.is_complete else None
+
+    @property
+    def outcome(self) -> str:
+        """`found`, `at_maximum`, `tester_limit` or `stopped`."""
+        if any(trial.was_stopped for trial in self.trials):
+            return "stopped"
+        if not self.bracket.is_complete:
+            return "tester_limit"
+        return "at_maximum" if self.bracket.upper is None else "found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackToBack:
+    """What was found with one frame size (R9004-07 .. R9004-11)."""
+
+    profile: Profile
+    goal: BackToBackGoal
+    """With the rate of the bursts."""
+    throughput: Throughput | None
+    """As it was measured first; None if it was known from before."""
+    skipped: str | None
+    """Why no burst was sent; None if bursts were (R9004-02)."""
+    repetitions: tuple[BurstSearch, ...]
+    residual_s: float = RESIDUAL_S
+    """Wait after a burst; no shorter than the burst itself."""
+
+    @property
+    def throughput_fps(self) -> float | None:
+        """Per direction; None if none was found."""
+        return self.goal.throughput_fps if self.throughput is None else self.throughput.throughput_fps
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Frames of the longest burst, of each repetition that has one."""
+        return tuple(search.frames for search in self.repetitions if search.frames is not None)
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """Of the values, in frames."""
+        return Statistics.of(self.values)
+
+    @property
+    def average_frames(self) -> float | None:
+        """The benchmark (R9004-07)."""
+        return sum(self.values) / len(self.values) if self.values else None
+
+    @property
+    def standard_deviation_frames(self) -> float | None:
+        """Of the sample; None with fewer than two values."""
+        average = self.average_frames
+        if average is None or len(self.values) < 2:
+            return None
+        return math.sqrt(sum((value - average) ** 2 for value in self.values) / (len(self.values) - 1))
+
+    @property
+    def implied_buffer_s(self) -> float | None:
+        """How long the average burst lasts (R9004-08)."""
+        return None if self.average_frames is None else self.average_frames / self.goal.rate_fps
+
+    @property
+    def corrected_buffer_s(self) -> float | None:
+        """The same less what was forwarded meanwhile (R9004-09)."""
+        if self.implied_buffer_s is None or self.throughput_fps is None:
+            return None
+        return self.implied_buffer_s * (1 - self.throughput_fps / self.goal.rate_fps)
+
+    @property
+    def actual_buffer_s(self) -> float | None:
+        """The corrected time at the goal's other rate: frames in the buffer by that rate (R9004-09)."""
+        if self.corrected_buffer_s is None or self.goal.actual_fps is None:
+            return None
+        return self.corrected_buffer_s * self.goal.rate_fps / self.goal.actual_fps
+
+    @property
+    def is_near_maximum(self) -> bool:
+        """A burst was so long that the limit may be the search's own (R9004-04)."""
+        return any(value >= NEAR_MAXIMUM * self.goal.max_frames for value in self.values)
+
+    @property
+    def late_frames(self) -> int:
+        """Came after the residual wait, in all valid trials: with a longer wait they would not be lost (R9004-03)."""
+        return sum(direction.late_frames for trial in self.trials if trial.is_valid for direction in trial.directions.values())
+
+    @property
+    def trials(self) -> tuple[TrialResult, ...]:
+        """Bursts of all repetitions, in order."""
+        return tuple(trial for search in self.repetitions for trial in search.trials)
+
+    @property
+    def outcome(self) -> str:
+        """`measured`; `skipped`; `tester_limit` if a repetition could not be decided; or `stopped`."""
+        if self.skipped is not None:
+            return "skipped"
+        outcomes = {search.outcome for search in self.repetitions}
+        return next((outcome for outcome in ("stopped", "tester_limit") if outcome in outcomes), "measured")
+
+    @property
+    def stopped_early(self) -> str | None:
+        """Why there are fewer repetitions than asked for; None if there are not."""
+        if self.skipped is not None:
+            return self.skipped
+        if len(self.repetitions) == self.goal.repetitions and self.outcome == "measured":
+            return None
+        why = (
+            "it was stopped"
+            if self.outcome == "stopped"
+            else "the tester itself did not offer the last burst, which says nothing of the DUT"
+        )
+        return f"{len(self.values)} of {self.goal.repetitions} repetitions: {why}"
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """From the RFCs, each once."""
+        found = [] if self.throughput is None else list(self.throughput.deviations)
+        if self.skipped is None:
+            found += [*plain_deviations(self.trials, self.profile), *self._own_deviations()]
+        each = {(deviation.requirement, deviation.text): deviation for deviation in found}
+        return sorted(each.values(), key=lambda deviation: deviation.requirement)
+
+    def _own_deviations(self) -> list[Deviation]:
+        goal, profile = self.goal, self.profile
+        found = []
+        if self.throughput is None and goal.throughput_source is None:
+            text = f"the throughput of {format_count(goal.throughput_fps or 0)} fps per direction is the user's and was not measured first"
+            found.append(("R9004-01", text))
+        if profile.theoretical_fps is None:
+            found.append(("R9004-01", "the ports know no line rate; the rate of the bursts is the user's"))
+        elif goal.rate_fps < profile.theoretical_fps:
+            found.append(("R9004-03", f"frames of a burst follow at {format_count(goal.rate_fps)} fps, not at minimum gap"))
+        if self.residual_s < RESIDUAL_S:
+            found.append(("R9004-03", f"waited {format_duration(self.residual_s)} after a burst instead of {format_duration(RESIDUAL_S)}"))
+        if goal.repetitions < REPETITIONS:
+            found.append(("R9004-06", f"{goal.repetitions} repetitions instead of {REPETITIONS}"))
+        if profile.plan.ip_version == 6:
+            found.append(("R5180-17", "RFC 5180 leaves back-to-back out for IPv6; RFC 8219 keeps it, and RFC 9004 tells how"))
+        return [Deviation(requirement=requirement, text=text) for requirement, text in found]
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it: a row of what `evenhand back-to-back --json` writes."""
+        return {
+            "frame_size": whole_octets(self.profile.frame_size),
+            "asked_repetitions": self.goal.repetitions,
+            "stopped_early": self.stopped_early,
+            **self.summary(),
+            "throughput": None if self.throughput is None else self.throughput.to_document(),
+            "tester": WorstTesterFigures.of(self.trials).to_document(),
+            "repetitions": [
+                {
+                    **self.profile.to_document(),
+                    "outcome": search.outcome,
+                    "longest_burst_frames": search.frames,
+                    "shortest_failed_burst_frames": search.bracket.upper,
+                    "trials": [
+                        {"number": number, "purpose": "burst", "attempt": attempt, "is_full_length": False, "result": trial.raw}
+                        for number, (trial, attempt) in enumerate(zip(search.trials, search.attempts, strict=True), start=1)
+                    ],
+                }
+                for search in self.repetitions
+            ],
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of R9004-11, without trials."""
+        statistics = self.statistics
+        return {
+            "outcome": self.outcome,
+            "goal": self.goal.to_document(),
+            "throughput_fps_per_direction": self.throughput_fps,
+            "average_frames": self.average_frames,
+            "minimum_frames": None if statistics is None else statistics.minimum,
+            "maximum_frames": None if statistics is None else statistics.maximum,
+            "standard_deviation_frames": self.standard_deviation_frames,
+            "values": list(self.values),
+            "statistics": None if statistics is None else statistics.to_document(),
+            "implied_buffer_time_s": self.implied_buffer_s,
+            "corrected_buffer_time_s": self.corrected_buffer_s,
+            "actual_rate_buffer_time_s": self.actual_buffer_s,
+            "is_near_maximum": self.is_near_maximum,
+            "late_frames": self.late_frames,
+            "verdicts": {str(verdict): sum(trial.verdict is verdict for trial in self.trials) for verdict in Verdict},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackToBackTable:
+    """Back-to-back frames by frame size (R9004-11)."""
+
+    rows: tuple[BackToBack, ...]
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Of all sizes, each once."""
+        return each_once([deviation for row in self.rows for deviation in row.deviations], len(self.rows))
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as `evenhand back-to-back --json` writes it."""
+        return {
+            "rows": [row.to_document() for row in self.rows],
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+        }

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 7, trial result: what one direction of a trial counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.trial.contract_values import finite, number, optional, whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SenderTally:
+    """How well the sender of one direction kept its schedule."""
+
+    overdue_frames: int
+    max_overdue_us: float
+    refusals: int
+    largest_burst: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiverTally:
+    """How well the receiver of one direction kept its ring empty."""
+
+    max_poll_gap_us: float
+    gap_frames: int
+    ring_frames: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """Of the frames received in time; None where there is no such frame."""
+
+    count: int
+    min_ns: float | None
+    max_ns: float | None
+    mean_ns: float | None
+    p50_ns: float | None
+    p99_ns: float | None
+    p999_ns: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """Delay of a frame less that of the one sent just before it, over all pairs that came (R8219-13); None where there is no pair."""
+
+    pairs: int
+    unseen_pairs: int
+    """Came too far apart to be compared."""
+    min_ns: float | None
+    median_ns: float | None
+    max_ns: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delays:
+    """Of the frames from a time on, where a trial was asked for them. In percentiles a lost frame is infinitely late (R8219-16)."""
+
+    offered_frames: int
+    lost_frames: int
+    min_ns: float | None
+    p50_ns: float
+    p99_ns: float
+    p999_ns: float
+    pdv_ns: float
+    """Packet delay variation: the 99.9th percentile less the minimum (R8219-12)."""
+    tagged_ns: tuple[float, ...]
+    """Delays of the tagged frames in the order in which they were sent; infinite where one was lost (R8219-07)."""
+    variation: Variation | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCount:
+    """Frames of one size and IP version in a mix, in one direction."""
+
+    ip_version: int
+    frame_size: int
+    """Octets including the FCS, as sent."""
+    offered_frames: int
+    received_frames: int
+    lost_frames: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostFrame:
+    """One that was offered and did not come."""
+
+    sequence: int
+    due_s: float
+    """When it was to leave, in seconds of the sending phase."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectionResult:
+    """Counts of one direction. A frame is lost if it was offered and not received once, whole and in time (R2544-07)."""
+
+    intended_frames: int
+    offered_frames: int
+    received_frames: int
+    duplicated_frames: int
+    reordered_frames: int
+    late_frames: int
+    corrupted_frames: int
+    wrong_length_frames: int
+    foreign_frames: int
+    stale_frames: int
+    neighbor_frames: int
+    offered_fps: float
+    forwarding_rate_fps: float
+    sender: SenderTally
+    receiver: ReceiverTally
+    away_frames: int
+    """Came to a DUT on this host while its CPU was away for longer than its ring lasts."""
+    latency: Latency
+    lost_by_tenth: tuple[int, ...]
+    first_lost: tuple[int, ...]
+    delays: Delays | None = None
+    """Only where the trial was asked for them."""
+    classes: tuple[ClassCount, ...] = ()
+    """Of a mix; empty if all frames are alike."""
+    last_lost: LostFrame | None = None
+    """Only where the load changed; None if nothing was lost too."""
+
+    @property
+    def lost_frames(self) -> int:
+        return self.offered_frames - self.received_frames
+
+    @property
+    def loss_ratio(self) -> float:
+        """1 - received/offered; 0..1. A valid trial offered all that was intended, so it is that of RFC 9971."""
+        return 1 - self.received_frames / self.offered_frames if self.offered_frames else 1.0
+
+
+def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
+    """ValueError, KeyError or TypeError if the document is outside the contract or contradicts itself."""
+    sender, receiver, latency = document["sender"], document["receiver"], document["latency"]
+    result = DirectionResult(
+        intended_frames=whole(document, "intended_frames"),
+        offered_frames=whole(document, "offered_frames"),
+        received_frames=whole(document, "received_frames"),
+        duplicated_frames=whole(document, "duplicated_frames"),
+        reordered_frames=whole(document, "reordered_frames"),
+        late_frames=whole(document, "late_frames"),
+        corrupted_frames=whole(document, "corrupted_frames"),
+        wrong_length_frames=whole(document, "wrong_length_frames"),
+        foreign_frames=whole(document, "foreign_frames"),
+        stale_frames=whole(document, "stale_frames"),
+        neighbor_frames=whole(document, "neighbor_frames"),
+        offered_fps=number(document["offered_fps"]),
+        forwarding_rate_fps=number(document["forwarding_rate_fps"]),
+        sender=SenderTally(
+            overdue_frames=whole(sender, "overdue_frames"),
+            max_overdue_us=number(sender["max_overdue_us"]),
+            refusals=whole(sender, "refusals"),
+            largest_burst=whole(sender, "largest_burst"),
+        ),
+        receiver=ReceiverTally(
+            max_poll_gap_us=number(receiver["max_poll_gap_us"]),
+            gap_frames=whole(receiver, "gap_frames"),
+            ring_frames=whole(receiver, "ring_frames"),
+        ),
+        # Runs of before there was a witness of the host have none of it.
+        away_frames=whole(document, "away_frames") if "away_frames" in document else 0,
+        latency=Latency(
+            count=whole(latency, "count"),
+            min_ns=optional(latency["min_ns"]),
+            max_ns=optional(latency["max_ns"]),
+            mean_ns=optional(latency["mean_ns"]),
+            p50_ns=optional(latency["p50_ns"]),
+            p99_ns=optional(latency["p99_ns"]),
+            p999_ns=optional(latency["p999_ns"]),
+        ),
+        lost_by_tenth=tuple(int(number(n)) for n in document["lost_by_tenth"]),
+        first_lost=tuple(int(number(n)) for n in document["first_lost"]),
+        delays=_delays(document["delays"]) if "delays" in document else None,
+        classes=tuple(_class(entry) for entry in document.get("classes", [])),
+        last_lost=_lost_frame(document.get("last_lost")),
+    )
+    for key in ("offered_frames", "received_frames"):
+        if result.classes and sum(getattr(entry, key) for entry in result.classes) != document[key]:
+            raise ValueError(f"{name}: {key} of the classes do not add up to {document[key]}")
+    if result.lost_frames < 0 or result.lost_frames != document["lost_frames"]:
+        raise ValueError(
+            f"{name}: lost {document['lost_frames']} of {result.offered_frames} offered, but {result.received_frames} received"
+        )
+    return result
+
+
+def _class(document: Mapping[str, Any]) -> ClassCount:
+    keys = ("ip_version", "frame_size", "offered_frames", "received_frames", "lost_frames")
+    return ClassCount(**{key: whole(document, key) for key in keys})
+
+
+def _lost_frame(document: Mapping[str, Any] | None) -> LostFrame | None:
+    return None if document is None else LostFrame(sequence=whole(document, "sequence"), due_s=number(document["due_s"]))
+
+
+def _delays(document: Mapping[str, Any]) -> Delays:
+    variation = document["variation"]
+    return Delays(
+        offered_frames=whole(document, "offered_frames"),
+        lost_frames=whole(document, "lost_frames"),
+        min_ns=optional(document["min_ns"]),
+        p50_ns=finite(document["p50_ns"]),
+        p99_ns=finite(document["p99_ns"]),
+        p999_ns=finite(document["p999_ns"]),
+        pdv_ns=finite(document["pdv_ns"]),
+        tagged_ns=tuple(finite(delay) for _, delay in document["tagged"]),
+        variation=None
+        if variation is None
+        else Variation(
+            pairs=whole(variation, "pairs"), unseen_pairs=whole(variation, "unseen_pairs"), min_ns=optional(variation["min_ns"]),
+            median_ns=optional(variation["median_ns"]), max_ns=optional(variation["max_ns"]),
+        ),
+    )  # fmt: skip
