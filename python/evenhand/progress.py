@@ -14,7 +14,7 @@ from rich.text import Text
 from evenhand.procedure import Began, Learned, Measured, Note, ProcedureEvent, TrialPhase
 from evenhand.report import VERDICT_STYLES, describe_load, describe_sending, learning_lines, learning_status
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
-from evenhand.trial import LearningProgress, TrialResult, join_directions
+from evenhand.trial import LearningProgress, Load, TrialResult, join_directions
 from evenhand.units import format_duration, format_rate, format_ratio
 
 
@@ -50,12 +50,13 @@ class ProgressDisplay:
             case TrialStarted() | TrialFinished():
                 self._on_search_event(event)
             case TrialPhase():
-                self._phase = f"{event.phase} {event.elapsed_s:.1f}/{event.total_s:.1f} s"
+                load = "" if event.rate_fps is None else f" at {format_rate(event.rate_fps)}"
+                self._phase = f"{event.phase}{load} {event.elapsed_s:.1f}/{event.total_s:.1f} s"
                 self._refresh()
             case Began():
                 self._begin(event.what, event.remaining_s)
             case Measured():
-                self._print_trial(event.what, event.result, "")
+                self._print_trial(event.what, event.result, "", load=event.load)
             case LearningProgress():
                 self._status = learning_status(event.reachable, event.hosts, event.round)
                 self._refresh()
@@ -91,15 +92,19 @@ class ProgressDisplay:
         between = f"; {event.quantity} {format_rate(event.lower_fps)} .. {upper}" if event.trial.result.is_valid else ""
         self._print_trial(f"trial {event.trial.number}", event.trial.result, f"{between}{left}")
 
-    def _print_trial(self, what: str, result: TrialResult, tail: str) -> None:
+    def _print_trial(self, what: str, result: TrialResult, tail: str, *, load: Load | None = None) -> None:
         reasons = ""
         if not result.is_valid:
             told = join_directions(result.reasons)
             more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
             reasons = f": {told[0].text}{more}"
         loss = f" loss {format_ratio(result.loss_ratio)}" if result.is_valid else ""
+        offered = f"{format_rate(result.intended_fps)} for {describe_sending(result)}"
+        if load is not None and load.then is not None:
+            # The result's rate is the mean of both.
+            offered = str(load) if result.stopped_early_s is None else f"{load}, of which {describe_sending(result)}"
         line = Text.assemble(
-            f"{what}: {format_rate(result.intended_fps)} for {describe_sending(result)} ",
+            f"{what}: {offered} ",
             (str(result.verdict), VERDICT_STYLES[result.verdict]), f"{loss}{reasons}{tail}",
         )  # fmt: skip
         self._console.print(line, soft_wrap=not self._console.is_terminal)

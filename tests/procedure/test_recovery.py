@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from evenhand.errors import RequestError
 from evenhand.plan import make_plan
-from evenhand.procedure import Profile, Recovery, RecoveryGoal
+from evenhand.procedure import Began, OnEvent, ProcedureEvent, Profile, Recovery, RecoveryGoal, ignore
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.recovery import check_throughput, repeat_overload
+from evenhand.progress import ProgressDisplay
 from evenhand.report import recovery_lines, recovery_table
 from evenhand.trial import SimulatedMeasurer
 from tests.report.test_throughput import shown
@@ -32,11 +35,11 @@ def profile_of(theoretical_fps: int | None = 1_488_095) -> Profile:
     )
 
 
-def measure(goal: RecoveryGoal = GOAL, profile: Profile | None = None, **device: Any) -> Recovery:
+def measure(goal: RecoveryGoal = GOAL, profile: Profile | None = None, on_event: OnEvent = ignore, **device: Any) -> Recovery:
     profile = profile or profile_of()
     load = check_throughput(goal, profile)
     attempts = Attempts(
-        measurer=SimulatedMeasurer(**{"limit_fps": THROUGHPUT_FPS, **device}), on_event=lambda event: None, record=nowhere(),
+        measurer=SimulatedMeasurer(**{"limit_fps": THROUGHPUT_FPS, **device}), on_event=on_event, record=nowhere(),
         purpose="recovery", overhead_s=0.0, invalid_retries=goal.invalid_retries, patience=goal.patience,
     )  # fmt: skip
     return Recovery(profile=profile, goal=goal, load=load, repetitions=repeat_overload(attempts, goal, load))
@@ -69,6 +72,23 @@ def test_recovery_is_from_the_fall_of_the_load_to_the_last_lost_frame(recovery_s
     table = shown(recovery_table(found))
     assert {0.0: "0 s", 0.25: "250 ms", 12.5: "12.5 s"}[recovery_s] in table
     assert found.to_document()["figures"]["forward"]["values"] == list(found.values("forward"))
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_progress_tells_both_loads_and_not_their_mean(plan: str) -> None:
+    """R2544-29: 82.5 kfps, the mean, is neither of them."""
+    events: list[ProcedureEvent] = []
+    console = Console(file=io.StringIO(), width=200)
+    profile = replace(profile_of(), plan=make_plan(plan))
+    measure(replace(GOAL, repetitions=1), profile, on_event=events.append)
+    began, measured = events
+    both = "110 kfps per direction for 60 s, then 55 kfps for 60 s"
+    assert isinstance(began, Began)
+    assert began.what == f"trial 1: repetition 1 of 1, {both}"
+    with ProgressDisplay(console) as display:
+        display.on_event(measured)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().startswith(f"repetition 1 of 1: {both} FAIL")
 
 
 def test_what_lost_up_to_the_end_has_not_recovered() -> None:

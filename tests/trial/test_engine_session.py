@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
-from evenhand.trial import EngineMeasurer, EngineSession, Verdict, find_engine, measurer
+from evenhand.procedure import TrialPhase
+from evenhand.trial import EngineMeasurer, EngineSession, Load, LoadChange, Verdict, find_engine, measurer
 
 SCRIPTED = Path(__file__).with_name("scripted_engine.py")
 
@@ -43,6 +44,16 @@ def test_events_come_before_the_response() -> None:
     assert result.verdict is Verdict.PASS
     assert [event["phase"] for event in events] == ["routing", "sending", "restabilize"]
     assert {event["trial"] for event in events} == {1}
+
+
+@pytest.mark.parametrize(("duration_s", "told_fps"), [(1000.0, 110e3), (1.0, 55e3)])
+def test_progress_of_two_loads_has_the_load_that_is_being_sent(duration_s: float, told_fps: float) -> None:
+    """R2544-29: the mean of overload and lowered load is a rate at which nothing is ever sent."""
+    events: list[dict[str, Any]] = []
+    load = Load(rate_fps=110e3, duration_s=duration_s, then=LoadChange(rate_fps=55e3, duration_s=1000.0))
+    with start("fair") as session:
+        EngineMeasurer(session=session, on_event=events.append).offer(load)
+    assert [TrialPhase.from_contract(event).rate_fps for event in events] == [None, told_fps, None]
 
 
 def test_trial_numbers_stay_within_the_tag() -> None:

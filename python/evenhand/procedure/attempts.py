@@ -11,7 +11,6 @@ from evenhand.procedure.events import Began, Measured, OnEvent
 from evenhand.procedure.record import SearchRecord
 from evenhand.search import InvalidAttempts
 from evenhand.trial import Load, LoadMeasurer, TrialResult
-from evenhand.units import format_duration, format_rate
 
 
 def check_attempts(invalid_retries: int, patience: int) -> None:
@@ -46,14 +45,13 @@ class Attempts:
         while True:
             self.number += 1
             again = f", attempt {invalid.count + 1}" if invalid.count else ""
-            offered = f"{format_rate(load.rate_fps)} per direction for {format_duration(load.sending_s)}"
             remaining_s = left * (load.sending_s + self.overhead_s)
-            self.on_event(Began(what=f"trial {self.number}: {what}, {offered}{again}", remaining_s=remaining_s))
+            self.on_event(Began(what=f"trial {self.number}: {what}, {load}{again}", remaining_s=remaining_s))
             result = self.measurer.offer(load)
             self.record.add_result(
                 result, number=self.number, purpose=self.purpose, attempt=invalid.count + 1, is_full_length=is_full_length
             )
-            self.on_event(Measured(what=what, result=result))
+            self.on_event(Measured(what=what, result=result, load=load))
             yield result
             if result.is_valid or result.was_stopped:
                 return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from evenhand.search import TrialFinished, TrialStarted
-from evenhand.trial import LearningProgress, LearningResult, TrialResult
+from evenhand.trial import LearningProgress, LearningResult, Load, TrialResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +35,16 @@ class TrialPhase:
     elapsed_s: float
     total_s: float
     """Of the whole trial."""
+    rate_fps: float | None = None
+    """The present load, per direction; None unless the trial has two loads (`recovery`), and frames are sent."""
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> Self:
-        """Of a progress document of the engine (contract/reply.schema.json)."""
-        return cls(phase=document.get("phase", ""), elapsed_s=document.get("elapsed_s", 0.0), total_s=document.get("total_s", 0.0))
+        """Of a progress document of the engine (contract/reply.schema.json), with the load that `EngineMeasurer` may have added."""
+        return cls(
+            phase=document.get("phase", ""), elapsed_s=document.get("elapsed_s", 0.0), total_s=document.get("total_s", 0.0),
+            rate_fps=document.get("rate_fps"),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,8 @@ class Measured:
 
     what: str
     result: TrialResult
+    load: Load | None = None
+    """Where it is more than a rate and a time: of two loads the result has only the mean."""
 
 
 ProcedureEvent = Note | LearningProgress | Learned | TrialPhase | Began | Measured | TrialStarted | TrialFinished

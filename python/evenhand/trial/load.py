@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from evenhand.trial.result import TrialResult
+from evenhand.units import format_duration, format_rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,15 @@ class Load:
     @property
     def sending_s(self) -> float:
         return self.duration_s + (self.then.duration_s if self.then is not None else 0.0)
+
+    def rate_at(self, sending_s: float) -> float:
+        """Frames per second per direction, so long after the sending phase began; of bursts the rate within."""
+        return self.rate_fps if self.then is None or sending_s < self.duration_s else self.then.rate_fps
+
+    def __str__(self) -> str:
+        """`110 kfps per direction for 60 s, then 55 kfps for 60 s`."""
+        then = "" if self.then is None else f", then {format_rate(self.then.rate_fps)} for {format_duration(self.then.duration_s)}"
+        return f"{format_rate(self.rate_fps)} per direction for {format_duration(self.duration_s)}{then}"
 
     def to_contract(self) -> dict[str, Any]:
         """The load's part of a `trial` request."""

@@ -151,11 +151,23 @@ class EngineMeasurer:
             return TrialResult.from_contract(self._request(load, waits))
         return TrialResult.from_contract(self.witness.watch(lambda: self._request(load, waits)))
 
+    def _tell_of(self, load: Load, waits: Waits) -> EventCallback | None:
+        """Add the load to what the engine tells of a sending phase in which it changes: the engine tells the time alone."""
+        tell, before_s = self.on_event, waits.after_routing_s + waits.after_learning_s
+        if tell is None or load.then is None:
+            return tell
+
+        def with_load(document: dict[str, Any]) -> None:
+            rate_fps = load.rate_at(document["elapsed_s"] - before_s)
+            tell({**document, "rate_fps": rate_fps} if document["phase"] == "sending" else document)
+
+        return with_load
+
     def _request(self, load: Load, waits: Waits) -> dict[str, Any]:
         """The engine's document of the trial."""
         document: dict[str, Any] = self.session.request(
             "trial",
-            on_event=self.on_event,
+            on_event=self._tell_of(load, waits),
             # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may go on and tell.
             answer_within_s=load.sending_s + waits.total_s + ANSWER_TIMEOUT_S,
             trial=self._last_trial,
