@@ -17,6 +17,7 @@ from evenhand.lazy import lazy
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bracket import STEP_DOWN
 from evenhand.search.classification import Bounds, Observation, classify, conditional_loss_ratio, relevant_bounds
+from evenhand.search.mlr_estimate import PRECEDING_TARGETS, Remaining, estimate
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
 from evenhand.search.model import Outcome, ProgressCallback, Purpose, SearchTrial, TrialFinished, TrialStarted
 from evenhand.trial import Measurer, TrialResult
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 else:
     MLRsearch = lazy("MLRsearch")
 
-PRECEDING_TARGETS = 2
-"""Rounds of coarser widths and shorter trials before the final ones: the package's default."""
 LOADS_GIVEN_UP_IN_A_ROW = 5
 """As in the binary search: a tester that keeps none of them will not keep the next one either."""
 
@@ -173,19 +172,22 @@ class _MlrSearch:
         is_testers = self.given_up and (self.is_finished or self.given_up_in_a_row == LOADS_GIVEN_UP_IN_A_ROW)
         return Outcome.TESTER_LIMIT if is_testers else Outcome.STOPPED
 
-    def _estimate(self) -> tuple[int, float]:
-        """Trials and seconds to come, as if each goal were searched for itself and short trials were right; rather too long."""
-        trials, seconds = 0.0, 0.0
-        for goal in self.goals.goals:
-            lower_fps, upper_fps = self._bounds_for(goal)
-            if self._outcome_for(goal, lower_fps, upper_fps) in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM):
-                continue
-            width = (upper_fps or self.goals.max_fps) - (lower_fps or self.goals.lowest_fps)
-            halvings = max(0.0, math.log2(max(1.0, width / (goal.width * (upper_fps or self.goals.max_fps)))) - PRECEDING_TARGETS)
-            full_length = math.ceil(goal.duration_sum_s / goal.final_duration_s) + 1
-            trials += halvings + full_length
-            seconds += halvings * (goal.initial_duration_s + self.overhead_s) + full_length * (goal.final_duration_s + self.overhead_s)
-        return math.ceil(trials), seconds
+    def _estimate(self) -> Remaining:
+        """Trials and seconds to come; none for goals that have what they need."""
+        ends = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
+        return estimate(
+            [goal for goal in self.goals.goals if self._outcome_for(goal, *self._bounds_for(goal)) not in ends],
+            {load: trials for load, trials in self.observations.items() if trials}, max_fps=self.goals.max_fps,
+            lowest_fps=self.goals.lowest_fps, tester_limit_fps=min(self.given_up, default=None),
+            trials_per_load=self._trials_per_load(),
+            overhead_s=self.overhead_s,
+        )  # fmt: skip
+
+    def _trials_per_load(self) -> float:
+        """How often a trial was made until it was valid. A load that was given up is not to come again, and of one that may be it is not
+        known yet."""
+        made = [trial.result for trial in self.trials if self.observations.get(trial.result.intended_fps)]
+        return max(1, len(made)) / max(1, sum(result.is_valid for result in made))
 
     def _tell(self, event: TrialStarted | TrialFinished) -> None:
         if self.on_progress is not None:
