@@ -61,7 +61,7 @@ def delay_lines(result: DelayResult) -> list[str]:
     ]
     if result.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
-        lines.append(f"The tester itself did not keep this load, which says nothing of the DUT: {reasons}.")
+        lines.append(f"The last trial was INVALID: {reasons}. This load is beyond this tester, which says nothing of the DUT.")
     lines += trials_lines(result.trials)
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
 

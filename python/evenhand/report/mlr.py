@@ -67,7 +67,8 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
         f"over all directions together, and a trial is FAIL above a loss of {format_ratio(result.goal.loss_ratio)}, the strictest goal's."
     )
     if result.tester_limit_fps is not None:
-        lines.append(f"The tester did not keep {format_count(result.tester_limit_fps)} fps per direction; that says nothing of the DUT.")
+        load = f"{format_count(result.tester_limit_fps)} fps per direction"
+        lines.append(f"Every trial at {load} was INVALID: that load is beyond this tester, which says nothing of the DUT.")
     lines += profile.sent_lines
     if profile.single_pair is not None:
         lines.append(profile.single_pair.line(result))

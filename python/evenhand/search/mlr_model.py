@@ -256,6 +256,6 @@ def describe_goal_outcome(result: GoalResult, goals: MlrGoals) -> str:
         case Outcome.BELOW_MINIMUM:
             return f"irregular: below the minimum of {format_count(goals.lowest_fps)} fps"
         case Outcome.TESTER_LIMIT:
-            return "irregular: tester limit, the tester itself could not keep a load between the bounds"
+            return "irregular: tester limit, every trial at a load between the bounds was INVALID, so they come no closer"
         case Outcome.STOPPED:
             return "irregular: stopped before the end"
