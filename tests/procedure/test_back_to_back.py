@@ -162,16 +162,16 @@ def test_a_device_that_passes_no_frame_has_no_burst() -> None:
 @pytest.mark.parametrize(
     ("changes", "where"),
     [
-        ({"max_burst_s": 30.1}, "--max-burst"),
-        ({"max_burst_s": 0.0}, "--max-burst"),
-        ({"max_burst_s": 1e-9}, "--max-burst"),
-        ({"rate_fps": 0.0}, "--rate"),
-        ({"step_frames": 0}, "--step"),
-        ({"repetitions": 0}, "--repetitions"),
-        ({"loss_verifications": -1}, "--loss-verification"),
-        ({"throughput_fps": 0.0}, "--throughput"),
-        ({"actual_fps": 0.0}, "--actual-rate"),
-        ({"patience": -1}, "--invalid-retries, --patience"),
+        ({"max_burst_s": 30.1}, "max_burst_s"),
+        ({"max_burst_s": 0.0}, "max_burst_s"),
+        ({"max_burst_s": 1e-9}, "max_burst_s"),
+        ({"rate_fps": 0.0}, "rate_fps"),
+        ({"step_frames": 0}, "step_frames"),
+        ({"repetitions": 0}, "repetitions"),
+        ({"loss_verifications": -1}, "loss_verifications"),
+        ({"throughput_fps": 0.0}, "throughput_fps"),
+        ({"actual_fps": 0.0}, "actual_fps"),
+        ({"patience": -1}, "invalid_retries, patience"),
     ],
 )
 def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:

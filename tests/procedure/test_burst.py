@@ -95,15 +95,15 @@ def test_a_tester_that_cannot_is_no_fault_of_the_dut() -> None:
 @pytest.mark.parametrize(
     ("changes", "where"),
     [
-        ({"burst_frames": ()}, "--burst"),
-        ({"burst_frames": (16, 16)}, "--burst"),
-        ({"burst_frames": (0,)}, "--burst"),
-        ({"burst_frames": (1_000_001,)}, "--burst"),
-        ({"burst_frames": (600_000,)}, "--burst, --duration"),
-        ({"rate_fps": 0.0}, "--rate"),
+        ({"burst_frames": ()}, "burst_frames"),
+        ({"burst_frames": (16, 16)}, "burst_frames"),
+        ({"burst_frames": (0,)}, "burst_frames"),
+        ({"burst_frames": (1_000_001,)}, "burst_frames"),
+        ({"burst_frames": (600_000,)}, "burst_frames, duration_s"),
+        ({"rate_fps": 0.0}, "rate_fps"),
         ({"precision": 0.0}, "precision"),
-        ({"duration_s": 0.0}, "duration"),
-        ({"final_duration_s": 0.5}, "final duration"),
+        ({"duration_s": 0.0}, "duration_s"),
+        ({"final_duration_s": 0.5}, "final_duration_s"),
     ],
 )
 def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:

@@ -170,14 +170,14 @@ def test_a_load_that_the_tester_does_not_keep_ends_it() -> None:
 @pytest.mark.parametrize(
     ("changes", "where"),
     [
-        ({"rate_fps": 0}, "--rate"),
-        ({"repetitions": 0}, "--repetitions"),
-        ({"duration_s": 0}, "--duration"),
-        ({"duration_s": 60}, "--from"),
-        ({"tagged_frames": 0}, "--tagged"),
-        ({"tagged_frames": 1_000_001}, "--tagged"),
-        ({"rate_fps": 1.0}, "--tagged"),
-        ({"patience": -1}, "--invalid-retries, --patience"),
+        ({"rate_fps": 0}, "rate_fps"),
+        ({"repetitions": 0}, "repetitions"),
+        ({"duration_s": 0}, "duration_s"),
+        ({"duration_s": 60}, "from_s"),
+        ({"tagged_frames": 0}, "tagged_frames"),
+        ({"tagged_frames": 1_000_001}, "tagged_frames"),
+        ({"rate_fps": 1.0}, "tagged_frames"),
+        ({"patience": -1}, "invalid_retries, patience"),
     ],
 )
 def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:

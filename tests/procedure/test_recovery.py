@@ -129,11 +129,11 @@ def test_invalid_trials_are_repeated_and_a_tester_that_cannot_ends_it() -> None:
 @pytest.mark.parametrize(
     ("changes", "where"),
     [
-        ({"throughput_fps": 0.0}, "--throughput"),
-        ({"duration_s": 0.0}, "--duration"),
-        ({"observe_s": 0.0}, "--observe"),
-        ({"repetitions": 0}, "--repetitions"),
-        ({"patience": -1}, "--invalid-retries, --patience"),
+        ({"throughput_fps": 0.0}, "throughput_fps"),
+        ({"duration_s": 0.0}, "duration_s"),
+        ({"observe_s": 0.0}, "observe_s"),
+        ({"repetitions": 0}, "repetitions"),
+        ({"patience": -1}, "invalid_retries, patience"),
     ],
 )
 def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:

@@ -18,6 +18,7 @@ from evenhand.campaign.hooks import environment_of, run_hook, why_failed
 from evenhand.campaign.jobs import Job
 from evenhand.campaign.options import PointRequest, plan_of, read_point
 from evenhand.campaign.reference import reference_dut
+from evenhand.cli.argument_names import option_places
 from evenhand.errors import EvenhandError
 from evenhand.locks import InUseError
 from evenhand.procedure import (
@@ -141,7 +142,7 @@ def _measure_on(setup: Setup, order: PointOrder, keeper: Keeper[Kept], engine: P
     except (StorageError, InUseError):
         raise
     except EvenhandError as error:
-        return f"{error.what} ({error.where})" if error.where else error.what
+        return f"{error.what} ({option_places(error.where)})" if error.where else error.what
     return None
 
 

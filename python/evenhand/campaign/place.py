@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: where a mistake stands, for errors of parts that know options of the shell only."""
+"""Campaign: where a mistake stands, for errors of parts that know arguments, or options of the shell."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from evenhand.cli.argument_names import option_places, option_words
 from evenhand.errors import EvenhandError, RequestError
 
 _DASHES = re.compile(r"--(?=[a-z])")
@@ -16,10 +17,10 @@ _OTHER_NAMES = {"frame-size": "frame-sizes"}
 
 @contextmanager
 def placed(where: str) -> Iterator[None]:
-    """An error inside is of this place. Options have no dashes in a file: `--rate` becomes `rate`."""
+    """An error inside is of this place. Options have no dashes in a file: `--rate` and the argument `rate_fps` become `rate`."""
     try:
         yield
     except EvenhandError as error:
-        inner = _DASHES.sub("", error.where)
+        inner, next_step = _DASHES.sub("", option_places(error.where)), _DASHES.sub("", option_words(error.next_step))
         place = ": ".join(part for part in (where, _OTHER_NAMES.get(inner, inner)) if part)
-        raise RequestError(error.what, where=place, next_step=_DASHES.sub("", error.next_step) or "Correct it there.") from error
+        raise RequestError(error.what, where=place, next_step=next_step or "Correct it there.") from error

@@ -6,9 +6,10 @@ from __future__ import annotations
 import signal
 import sys
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 import evenhand
 from evenhand.cli import (
@@ -107,7 +108,9 @@ def main(arguments: list[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
 
     def told(error: EvenhandError) -> int:
-        return tell(as_typed(error, arguments), _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
+        return tell(
+            as_typed(error, arguments, _options_of(arguments)), _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug
+        )
 
     try:
         code = app(arguments, standalone_mode=False, prog_name="evenhand")
@@ -141,6 +144,14 @@ def run() -> None:
 def _terminate(number: int, frame: FrameType | None) -> None:
     # Unwinds like Ctrl-C, so that no engine and no lab is left behind.
     raise SystemExit(TERMINATED)
+
+
+def _options_of(arguments: list[str]) -> set[str]:
+    """What the verb has; nothing if there is none."""
+    command: Any = get_command(app)
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word, command)
+    return {name for parameter in command.params for name in parameter.opts}
 
 
 def _command_of(arguments: list[str]) -> str | None:

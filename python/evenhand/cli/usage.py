@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
+from evenhand.cli.argument_names import option_places, option_words
 from evenhand.cli.other_names import called_here
 from evenhand.errors import EvenhandError, RequestError
 from evenhand.nearest import nearest
@@ -45,8 +46,13 @@ def usage_error(error: Any) -> RequestError:
     return RequestError(message if extra is None else f"{extra[1]!r} is one argument too many", where=place, next_step=_example_of(context))
 
 
-def as_typed(error: EvenhandError, arguments: Sequence[str]) -> EvenhandError:
-    """The same error where the user can find it: `final duration` or `limits.overdue_after_us` was typed as an option."""
+def as_typed(error: EvenhandError, arguments: Sequence[str], options: Collection[str] = ()) -> EvenhandError:
+    """The same error where the user can find it: `rate_fps` is an option of the verb, and `limits.overdue_after_us` was typed as one.
+
+    Args:
+        options: Of the verb.
+    """
+    error.where, error.next_step = option_places(error.where, options), option_words(error.next_step, options)
     words = re.sub(r"^limits\.|_(us|s|fps|ppm)$", "", error.where)
     option = f"--{re.sub('[ _]', '-', words)}"
     if any(argument == option or argument.startswith(f"{option}=") for argument in arguments):

@@ -27,16 +27,18 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
     n, m = (number // (math.gcd(*share) or 1) for number in share)
     if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:
         raise PlanError(
-            f"a share of {share[0]}/{share[1]}", where="--mix",
+            f"a share of {share[0]}/{share[1]}", where="share",
             next_step="Write 90/10, 50/50 or 10/90, or others of at most 100 together; for one IP version give its plan alone.",
         )  # fmt: skip
     if first.ip_version == second.ip_version:
         raise PlanError(
-            f"{first.title} and {second.title} are both IPv{first.ip_version}", where="--plan", next_step="Name one of each IP version."
+            f"{first.title} and {second.title} are both IPv{first.ip_version}",
+            where="first, second",
+            next_step="Name one of each IP version.",
         )
     if first.is_direct != second.is_direct:
         raise PlanError(
-            f"{first.title} and {second.title}: one has its hosts behind gateways, the other on the link", where="--plan",
+            f"{first.title} and {second.title}: one has its hosts behind gateways, the other on the link", where="first, second",
             next_step="Name two plans of one form, such as gateway-v4+gateway-v6.",
         )  # fmt: skip
     return replace(first, other=OtherVersion(plan=second, share=(n, m)))

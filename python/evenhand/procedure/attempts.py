@@ -16,7 +16,7 @@ from evenhand.trial import Load, LoadMeasurer, TrialResult
 def check_attempts(invalid_retries: int, patience: int) -> None:
     """RequestError for fewer repetitions of INVALID trials than none."""
     if min(invalid_retries, patience) < 0:
-        raise RequestError("repetitions of INVALID trials: must be 0 or more", where="--invalid-retries, --patience")
+        raise RequestError("repetitions of INVALID trials: must be 0 or more", where="invalid_retries, patience")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -67,7 +67,7 @@ def measure_back_to_back(
 
 def with_rate(goal: BackToBackGoal, profile: Profile) -> BackToBackGoal:
     """The goal with a finite rate. RequestError if there is none, or it is above the line rate, or not above the throughput."""
-    return replace(goal, rate_fps=choose_maximum(goal.rate_fps, profile, where="--rate"))
+    return replace(goal, rate_fps=choose_maximum(goal.rate_fps, profile, where="rate_fps"))
 
 
 def search_burst(attempts: Attempts, goal: BackToBackGoal, *, known: int | None = None, later: int = 0) -> BurstSearch:

@@ -16,6 +16,7 @@ from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, LengthBracket, ThroughputGoal
 from evenhand.trial import Deviation, TrialResult, Verdict
+from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration, format_rate
 
 REPETITIONS = 50
@@ -55,27 +56,28 @@ class BackToBackGoal:
     """The same if the burst was offered, but a moment of the host spoiled the trial."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not self.rate_fps > 0:
-            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="--rate", next_step="Write 1Mfps.")
+            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps.")
         if not 0 < self.max_burst_s <= LONGEST_BURST_S:
             raise RequestError(
-                f"bursts of up to {self.max_burst_s:g} s: must be above 0 s and at most {LONGEST_BURST_S:g} s", where="--max-burst",
+                f"bursts of up to {self.max_burst_s:g} s: must be above 0 s and at most {LONGEST_BURST_S:g} s", where="max_burst_s",
                 next_step=f"Write 2s, or up to {LONGEST_BURST_S:g}s.",
             )  # fmt: skip
         if math.isfinite(self.rate_fps) and self.max_frames < 1:
             raise RequestError(
-                f"no frame fits into a burst of {format_duration(self.max_burst_s)} at {format_rate(self.rate_fps)}", where="--max-burst",
+                f"no frame fits into a burst of {format_duration(self.max_burst_s)} at {format_rate(self.rate_fps)}", where="max_burst_s",
                 next_step="Allow longer bursts.",
             )  # fmt: skip
         if self.step_frames < 1:
-            raise RequestError(f"a step of {self.step_frames} frames: must be 1 or more", where="--step", next_step="Write 1.")
+            raise RequestError(f"a step of {self.step_frames} frames: must be 1 or more", where="step_frames", next_step="Write 1.")
         if self.repetitions < 1:
             raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more", where="--repetitions", next_step=f"The default is {REPETITIONS}."
+                f"{self.repetitions} repetitions: must be 1 or more", where="repetitions", next_step=f"The default is {REPETITIONS}."
             )
         if self.loss_verifications < 0:
-            raise RequestError(f"{self.loss_verifications} loss verifications: must be 0 or more", where="--loss-verification")
-        for rate_fps, where in ((self.throughput_fps, "--throughput"), (self.actual_fps, "--actual-rate")):
+            raise RequestError(f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss_verifications")
+        for rate_fps, where in ((self.throughput_fps, "throughput_fps"), (self.actual_fps, "actual_fps")):
             if rate_fps is not None and not 0 < rate_fps < math.inf:
                 raise RequestError(f"{rate_fps} fps: must be above 0", where=where, next_step="Write 1Mfps.")
         check_attempts(self.invalid_retries, self.patience)

@@ -26,6 +26,7 @@ from evenhand.search import (
     run_search,
 )
 from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult
+from evenhand.typed_fields import check_types
 from evenhand.units import format_count
 
 RFC_BURSTS = (16, 64, 256, 1024)
@@ -53,14 +54,15 @@ class BurstGoal:
     """As in searches."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not self.rate_fps > 0:
-            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="--rate", next_step="Write 1Mfps.")
+            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps.")
         if not self.burst_frames or len(set(self.burst_frames)) < len(self.burst_frames):
-            raise RequestError("no burst, or one twice", where="--burst", next_step="Write 16,64,256,1024.")
+            raise RequestError("no burst, or one twice", where="burst_frames", next_step="Write 16,64,256,1024.")
         for frames in self.burst_frames:
             if not 1 <= frames <= MOST_BURST_FRAMES:
                 raise RequestError(
-                    f"bursts of {format_count(frames)} frames: must be 1 to {format_count(MOST_BURST_FRAMES)}", where="--burst",
+                    f"bursts of {format_count(frames)} frames: must be 1 to {format_count(MOST_BURST_FRAMES)}", where="burst_frames",
                     next_step="Write 16,64,256,1024.",
                 )  # fmt: skip
             self.search_goal(frames)
@@ -73,7 +75,7 @@ class BurstGoal:
         least_fps = LEAST_BURSTS * frames / self.duration_s if self.duration_s > 0 else math.inf
         if self.duration_s > 0 and least_fps > self.rate_fps:
             raise RequestError(
-                f"{LEAST_BURSTS} bursts of {format_count(frames)} frames do not fit into a trial", where="--burst, --duration",
+                f"{LEAST_BURSTS} bursts of {format_count(frames)} frames do not fit into a trial", where="burst_frames, duration_s",
                 next_step="Make the trials longer, or the bursts shorter.",
             )  # fmt: skip
         return ThroughputGoal(
@@ -245,7 +247,7 @@ def measure_burst(
 
 def with_rate(goal: BurstGoal, profile: Profile) -> BurstGoal:
     """The goal with a finite rate. RequestError if there is none, or it is above the line rate."""
-    return replace(goal, rate_fps=choose_maximum(goal.rate_fps, profile, where="--rate"))
+    return replace(goal, rate_fps=choose_maximum(goal.rate_fps, profile, where="rate_fps"))
 
 
 def search_interval(

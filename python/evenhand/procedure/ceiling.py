@@ -94,7 +94,7 @@ def measure_ceiling(
     profile = tester.profile
     maximum_fps = goal.max_fps
     if maximum_fps is not None or profile.theoretical_fps is not None:
-        maximum_fps = choose_maximum(goal.max_fps, profile, where="--maximum-rate")
+        maximum_fps = choose_maximum(goal.max_fps, profile, where="max_fps")
     start_fps = START_FPS if maximum_fps is None else maximum_fps
     if goal.min_fps is not None:
         start_fps = max(start_fps, goal.min_fps)

@@ -20,6 +20,7 @@ from evenhand.procedure.statistics import Statistics, finite, percentile
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Load, LoadMeasurer, TrialResult, Verdict
+from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration
 
 REPETITIONS = 20
@@ -70,24 +71,25 @@ class DelayGoal:
     """The same if the load was offered, but a moment of the host spoiled the trial."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not 0 < self.rate_fps < math.inf:
-            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="--rate", next_step="Write 1Mfps.")
+            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps.")
         if self.repetitions < 1:
             raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more", where="--repetitions", next_step=f"The default is {REPETITIONS}."
+                f"{self.repetitions} repetitions: must be 1 or more", where="repetitions", next_step=f"The default is {REPETITIONS}."
             )
         if not 0 < self.length_s < math.inf:
-            raise RequestError(f"duration {self.length_s} s: must be above 0", where="--duration", next_step="Write 120s.")
+            raise RequestError(f"duration {self.length_s} s: must be above 0", where="duration_s", next_step="Write 120s.")
         if not 0 <= self.start_s < self.length_s:
             raise RequestError(
                 f"delays count from {format_duration(self.start_s)} on, but frames are sent for {format_duration(self.length_s)}",
-                where="--from", next_step="Count from an earlier time, or send for longer with --duration.",
+                where="from_s", next_step="Count from an earlier time, or send for longer with duration_s.",
             )  # fmt: skip
         frames = math.floor(self.rate_fps * (self.length_s - self.start_s))
         if not int(self.test is not DelayTest.PDV) <= self.tags <= min(MOST_TAGGED, frames):
             raise RequestError(
                 f"{format_count(self.tags)} tagged frames: {format_count(frames)} are sent from {format_duration(self.start_s)} on",
-                where="--tagged", next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
+                where="tagged_frames", next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
             )  # fmt: skip
         check_attempts(self.invalid_retries, self.patience)
 
@@ -346,7 +348,7 @@ def measure_delay(
         RequestError: The rate is above the line rate.
         EvenhandError: The engine could not make a trial at all.
     """
-    choose_maximum(goal.rate_fps, tester.profile, where="--rate")
+    choose_maximum(goal.rate_fps, tester.profile, where="rate_fps")
     with recording(recorder, tester, name or str(goal.test), kind=str(goal.test), goal=goal.to_document()) as record:
         measurer = tester.measurer(on_event, delays=goal.wish)
         repeat = _Repeat(measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, FrameSize, Imix
+from evenhand.typed_fields import check_type
 
 MAX_FRAME_SIZE = 9216
 USUAL_MAX_FRAME_SIZE = 1518
@@ -20,7 +21,7 @@ FRAME_SIZE_SETS = {"all": RFC_FRAME_SIZES, "jumbo": JUMBO_FRAME_SIZES, "rfc8219"
 """What `--frame-size` knows by name."""
 
 
-def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 0, where: str = "--frame-size") -> tuple[int, str | None]:
+def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 0, where: str = "frame_size") -> tuple[int, str | None]:
     """The frame size in octets with the FCS, and a note if another one was put in its place (R5180-10).
 
     Args:
@@ -29,6 +30,7 @@ def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 
     Raises:
         RequestError: The plan's frames cannot have this size.
     """
+    check_type(size, int | None, where=where)
     smallest, version = plan.smallest_frame_size + tag_octets, max(plan.versions)
     if size is None:
         return smallest, None
@@ -49,7 +51,7 @@ def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 
 
 
 def choose_frames(
-    plan: AddressPlan, size: FrameSize | None, *, tag_octets: int = 0, where: str = "--frame-size"
+    plan: AddressPlan, size: FrameSize | None, *, tag_octets: int = 0, where: str = "frame_size"
 ) -> tuple[FrameSize, str | None]:
     """The same where a sequence of sizes may stand instead of one (R6985-01). No size of a sequence is put in another's place.
 

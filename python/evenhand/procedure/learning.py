@@ -9,6 +9,7 @@ from evenhand.errors import HostError
 from evenhand.procedure.events import Learned, OnEvent, ignore
 from evenhand.procedure.tester import OpenTester
 from evenhand.trial import LearningResult, learn, name_first
+from evenhand.typed_fields import check_types
 from evenhand.units import format_count
 
 
@@ -18,6 +19,9 @@ class LearningChoice:
 
     is_skipped: bool = False
     allows_unreachable: bool = False
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
 
 ALL_HOSTS_FIRST = LearningChoice()
@@ -38,7 +42,7 @@ def learn_first(tester: OpenTester, choice: LearningChoice = ALL_HOSTS_FIRST, *,
     result = learn(tester.session, directions=profile.directions, on_progress=on_event)
     on_event(Learned(result=result))
     if not choice.allows_unreachable:
-        check_reachable(result, next_step="Is the DUT's neighbour table large enough? --allow-unreachable measures all the same.")
+        check_reachable(result, next_step="Is the DUT's neighbour table large enough? allows_unreachable measures all the same.")
     return replace(tester, profile=replace(profile, learning=result))
 
 

@@ -17,6 +17,7 @@ from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
 from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult, Verdict
+from evenhand.typed_fields import check_types
 from evenhand.units import format_ratio
 
 LARGEST_STEP = 0.1
@@ -51,16 +52,17 @@ class LossGoal:
     """The same if the load was offered, but a moment of the host spoiled the trial."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not self.max_fps > 0:
-            raise RequestError(f"maximum rate {self.max_fps} fps: must be above 0", where="--maximum-rate", next_step="Write 1Mfps.")
+            raise RequestError(f"maximum rate {self.max_fps} fps: must be above 0", where="max_fps", next_step="Write 1Mfps.")
         if not SMALLEST_STEP <= self.step <= LARGEST_STEP:
             raise RequestError(
                 f"a step of {format_ratio(self.step)}: loss is measured in steps of at most {format_ratio(LARGEST_STEP)} of the maximum"
                 f" (RFC 2544, 26.3), and of at least {format_ratio(SMALLEST_STEP)}",
-                where="--step", next_step="Use 10% or less.",
+                where="step", next_step="Use 10% or less.",
             )  # fmt: skip
         if not 0 < self.duration_s < math.inf:
-            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="--duration", next_step="Write 60s.")
+            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="duration_s", next_step="Write 60s.")
         check_attempts(self.invalid_retries, self.patience)
 
     @property
@@ -190,7 +192,7 @@ def measure_loss(
 
 def with_maximum(goal: LossGoal, profile: Profile) -> LossGoal:
     """The goal with a finite maximum. RequestError if there is none, or it is above the line rate."""
-    return replace(goal, max_fps=choose_maximum(goal.max_fps, profile, where="--maximum-rate"))
+    return replace(goal, max_fps=choose_maximum(goal.max_fps, profile, where="max_fps"))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Deviation, DirectionResult, Load, LoadChange, TrialResult, Verdict
+from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration
 
 OVERLOAD = 1.1
@@ -49,14 +50,15 @@ class RecoveryGoal:
     """The same if the load was offered, but a moment of the host spoiled the trial."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not 0 < self.throughput_fps < math.inf:
-            raise RequestError(f"throughput {self.throughput_fps} fps: must be above 0", where="--throughput", next_step="Write 1Mfps.")
-        for value_s, where in ((self.duration_s, "--duration"), (self.observe_s, "--observe")):
+            raise RequestError(f"throughput {self.throughput_fps} fps: must be above 0", where="throughput_fps", next_step="Write 1Mfps.")
+        for value_s, where in ((self.duration_s, "duration_s"), (self.observe_s, "observe_s")):
             if not 0 < value_s < math.inf:
                 raise RequestError(f"{value_s} s: must be above 0", where=where, next_step="Write 60s.")
         if self.repetitions < 1:
             raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more", where="--repetitions", next_step=f"The default is {REPETITIONS}."
+                f"{self.repetitions} repetitions: must be 1 or more", where="repetitions", next_step=f"The default is {REPETITIONS}."
             )
         check_attempts(self.invalid_retries, self.patience)
 
@@ -236,7 +238,7 @@ def measure_recovery(
 
 def check_throughput(goal: RecoveryGoal, profile: Profile) -> Load:
     """The load of every trial. RequestError if the throughput is above the line rate."""
-    choose_maximum(goal.throughput_fps, profile, where="--throughput")
+    choose_maximum(goal.throughput_fps, profile, where="throughput_fps")
     return goal.load(profile.theoretical_fps)
 
 

@@ -16,6 +16,7 @@ from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput, too_few
 from evenhand.search import Outcome
 from evenhand.trial import Deviation
+from evenhand.typed_fields import check_types
 from evenhand.units import format_ratio
 
 MOST_REPETITIONS = 1000
@@ -36,14 +37,15 @@ class Repetitions:
     """Stop when (maximum - minimum) / median is no more than this, from three repetitions on; None: never."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not 1 <= self.count <= MOST_REPETITIONS:
-            raise RequestError(f"{self.count} repetitions", where="--repetitions", next_step=f"Write 1 to {MOST_REPETITIONS}.")
+            raise RequestError(f"{self.count} repetitions", where="count", next_step=f"Write 1 to {MOST_REPETITIONS}.")
         if self.spread is not None and not 0 < self.spread < 1:
-            raise RequestError(f"a spread of {self.spread}: must be above 0 and below 1", where="--spread", next_step="Write 1%.")
+            raise RequestError(f"a spread of {self.spread}: must be above 0 and below 1", where="spread", next_step="Write 1%.")
         if self.spread is not None and self.count <= LEAST_FOR_SPREAD:
             raise RequestError(
                 f"a spread takes {LEAST_FOR_SPREAD} repetitions to be seen, so {self.count} cannot be cut short by it",
-                where="--spread", next_step="Add --repetitions 10, or leave it out.",
+                where="spread", next_step="Ask for 10 repetitions, or leave it out.",
             )  # fmt: skip
 
 
@@ -129,11 +131,11 @@ def check_frame_sizes(
     for wanted in sizes:
         size, note = choose_frames(plan, wanted, tag_octets=tag_octets)
         if size in chosen:
-            raise RequestError(f"{describe_size(size)} is in the list twice", where="--frame-size", next_step="Name each size once.")
+            raise RequestError(f"{describe_size(size)} is in the list twice", where="frame_sizes", next_step="Name each size once.")
         chosen.append(size)
         notes += [] if note is None else [note]
     if not chosen:
-        raise RequestError("no frame size", where="--frame-size", next_step="Write 64,128,256, or all.")
+        raise RequestError("no frame size", where="frame_sizes", next_step="Write 64,128,256, or all.")
     return tuple(chosen), notes
 
 
@@ -143,7 +145,7 @@ def check_whole_sizes(sizes: Sequence[FrameSize]) -> tuple[int, ...]:
         if isinstance(size, Imix):
             raise RequestError(
                 f"{size}: bursts are measured with frames of one size (RFC 9004, section 3)",
-                where="--frame-size",
+                where="frame_sizes",
                 next_step="Name sizes alone.",
             )
     return tuple(size for size in sizes if not isinstance(size, Imix))

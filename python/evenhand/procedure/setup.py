@@ -65,14 +65,14 @@ class Setup:
         """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses, and nothing would say why."""
         if self.lab is not None and plan.other is not None:
             raise RequestError(
-                f"the lab {self.lab.name!r} is set up for one IP version, not for {plan.title}", where="--plan",
-                next_step=f"Use --plan {plan_title(self.lab.plan)} alone, or a testbed file.",
+                f"the lab {self.lab.name!r} is set up for one IP version, not for {plan.title}", where="plan",
+                next_step=f"Use the plan {plan_title(self.lab.plan)} alone, or a testbed file.",
             )  # fmt: skip
         if self.lab is not None and self.lab.plan != plan.name:
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for {plan_title(self.lab.plan)}, not for {plan.title}",
-                where="--plan",
-                next_step=f"Use --plan {plan_title(self.lab.plan)}, or: evenhand lab up {self.lab.kind} --plan {plan.title}",
+                where="plan",
+                next_step=f"Use the plan {plan_title(self.lab.plan)}, or: evenhand lab up {self.lab.kind} --plan {plan.title}",
             )
         if self.lab is not None:
             _check_room(self.lab, plan)
@@ -81,7 +81,7 @@ class Setup:
             raise RequestError(
                 f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
                 where=f"{self.name}: dut.plan",
-                next_step=f"Use --plan {plan_title(known)}, or set the DUT up for {plan.title}, and name that in the file.",
+                next_step=f"Use the plan {plan_title(known)}, or set the DUT up for {plan.title}, and name that in the file.",
             )
         self._check_networks(plan)
 
@@ -92,7 +92,7 @@ class Setup:
             if asked > known:
                 raise RequestError(
                     f"the DUT is set up for {known} networks on the {side.name}, not for {asked}", where=f"{self.name}: dut.networks",
-                    next_step=f"Use --networks with at most {known}, or set the DUT up for more, and say so in the file.",
+                    next_step=f"Use at most {known} networks, or set the DUT up for more, and say so in the file.",
                 )  # fmt: skip
 
     def check_frame_size(self, size: int) -> None:
@@ -103,9 +103,9 @@ class Setup:
             return
         where, next_step = f"{self.name}: dut.largest_frame_size", "Give the DUT's interfaces a larger MTU, and say so there."
         if self.lab is not None:
-            where, next_step = "--frame-size", f"evenhand lab up {self.lab.kind} --plan {plan_title(self.lab.plan)} --largest-frame {size}"
+            where, next_step = "frame_size", f"evenhand lab up {self.lab.kind} --plan {plan_title(self.lab.plan)} --largest-frame {size}"
         elif self.router is not None:
-            where, next_step = "--frame-size", f"Start it with largest_frame_size {size}."
+            where, next_step = "frame_size", f"Start it with largest_frame_size {size}."
         raise RequestError(f"the DUT takes frames of {largest} octets at the most, not of {size}", where=where, next_step=next_step)
 
     def to_document(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _check_room(lab: Lab, plan: AddressPlan) -> None:
             what = f"routes to {networks} networks on the {side.name}, not to {side.hosts.network_count}"
         if what:
             raise RequestError(
-                f"the DUT of the lab {lab.name!r} has {what}", where="--hosts, --networks",
+                f"the DUT of the lab {lab.name!r} has {what}", where="hosts, networks",
                 next_step=f"Use fewer, or set the lab up for more: evenhand lab up {lab.kind} --plan {plan.title} --hosts N",
             )  # fmt: skip
 

@@ -90,6 +90,6 @@ def check_same_dut(single_pair: SinglePair, profile: Profile) -> None:
         if before != macs.dut:
             raise RequestError(
                 f"another DUT: its {side} interface had the MAC {before}, now it has {macs.dut}",
-                where=f"--after, {single_pair.source.removeprefix('in ')}",
-                next_step="Use --single-pair-first.",
+                where=f"single_pair, {single_pair.source.removeprefix('in ')}",
+                next_step="Use single_pair_first.",
             )

@@ -47,7 +47,7 @@ def measure_trial(
         RequestError: The rate is above the line rate.
         EvenhandError: The engine could not make the trial at all.
     """
-    choose_maximum(rate_fps, tester.profile, where="--rate")
+    choose_maximum(rate_fps, tester.profile, where="rate_fps")
     goal = {"rate_fps": rate_fps, "duration_s": duration_s, "loss_ratio": tester.limits.loss_ratio}
     with recording(recorder, tester, "trial", kind="trial", goal=goal) as record:
         measurer = tester.measurer(on_event)

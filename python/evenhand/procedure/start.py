@@ -94,7 +94,7 @@ def _find(tester: OpenTester, goal: Goal, on_event: OnEvent, recorder: Recorder 
         raise HostError(
             f"the tester keeps no load down to {format_count(ceiling.min_fps)} fps per direction: {last}",
             where=tester.setup.name,
-            next_step="Give it idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom. Or name a --maximum-rate.",
+            next_step="Give it idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom. Or give max_fps.",
         )
     return ceiling
 

@@ -116,7 +116,7 @@ class OpenTestbed:
             name: Of the test in the run file. Default: that of the test.
         """
         own_loop = self._own_loop(goal, conditions) if has_own_loop else None
-        with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="--rate"), **conditions) as tester:
+        with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="rate_fps"), **conditions) as tester:
             return measure_delay(tester, goal, own_loop=own_loop, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def recovery(self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]) -> Recovery:
@@ -266,7 +266,7 @@ class OpenTestbed:
 
     def trial(self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]) -> SingleTrial:
         """One trial at `rate_fps` per direction; its verdict may be INVALID."""
-        with self.tester(check=lambda profile: choose_maximum(rate_fps, profile, where="--rate"), **conditions) as tester:
+        with self.tester(check=lambda profile: choose_maximum(rate_fps, profile, where="rate_fps"), **conditions) as tester:
             return measure_trial(tester, rate_fps=rate_fps, duration_s=duration_s, on_event=self.on_event, recorder=self.recorder)
 
     @contextmanager

@@ -26,6 +26,7 @@ from evenhand.procedure.single_pair import SinglePair, check_same_dut
 from evenhand.testbed import check_rate
 from evenhand.testbed.resources import OWN_NAMESPACE, resources_of
 from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, EngineSession, Limits, Replay, Waits
+from evenhand.typed_fields import check_type
 from evenhand.units import max_theoretical_fps
 
 RESOLVE_TIMEOUT_S = 5.0
@@ -219,12 +220,13 @@ def _kept_off(cpus: Iterable[int]) -> Iterator[None]:
 
 def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> float:
     """The user's maximum; for None or infinity the theoretical one. RequestError if there is none, or it is above the line rate."""
+    check_type(rate_fps, float | None, where=where)
     if rate_fps is None or math.isinf(rate_fps):
         if profile.theoretical_fps is None:
             raise RequestError(
                 "the ports do not know their line rate, so the search needs a maximum",
                 where=where,
-                next_step=f"Add {where} 1Mfps, or line_rate to the testbed file.",
+                next_step=f"Give {where}, such as 1Mfps, or line_rate in the testbed file.",
             )
         return float(profile.theoretical_fps)
     check_rate(rate_fps, profile.theoretical_fps, line_rate_bps=profile.line_rate_bps, frame_size=profile.frame_size, where=where)

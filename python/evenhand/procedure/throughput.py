@@ -82,7 +82,7 @@ def measure_throughput(
 
 def with_maximum(goal: Goal, profile: Profile) -> Goal:
     """The goal with a finite maximum. RequestError if there is none, or it is above the line rate, or below the goal's minimum."""
-    return replace(goal, max_fps=choose_maximum(goal.max_fps, profile, where="--maximum-rate"))
+    return replace(goal, max_fps=choose_maximum(goal.max_fps, profile, where="max_fps"))
 
 
 def check_maximum(goal: Goal, profile: Profile) -> None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from evenhand.errors import RequestError
 from evenhand.search.model import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S, Outcome, SearchTrial, check_loads, check_retries
 from evenhand.trial import Deviation, Verdict
+from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration, format_ratio
 
 DEFAULT_EXCEED_RATIO = 0.5
@@ -39,6 +40,7 @@ class MlrGoal:
     """Goal Initial Trial Duration: of the trials that only narrow."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         where = f"goal {self.name}"
         if not 0 <= self.loss_ratio < 1:
             raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where=where, next_step="Use 0 or 0.5%.")
@@ -100,18 +102,19 @@ class MlrGoals:
     """Ends a search that does not come to an end, on a device that changes its mind."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not self.goals:
-            raise RequestError("a search needs at least one goal", where="goal", next_step="Use NDR, or NDR and PDR=0.5%.")
+            raise RequestError("a search needs at least one goal", where="goals", next_step="Use NDR, or NDR and PDR=0.5%.")
         for n, goal in enumerate(self.goals):
             for other in self.goals[:n]:
                 if goal.name == other.name or goal.attributes == other.attributes:
-                    raise RequestError(f"{other.name} and {goal.name} are the same goal", where="goal", next_step="Leave one of them out.")
+                    raise RequestError(f"{other.name} and {goal.name} are the same goal", where="goals", next_step="Leave one of them out.")
         check_loads(self.max_fps, self.min_fps)
         check_retries(self.invalid_retries, self.patience)
         if not math.isinf(self.max_fps) and self.lowest_fps >= self.max_fps:
             raise RequestError(
                 f"minimum and maximum rate are both {format_count(self.max_fps)} fps: there is nothing to search between them",
-                where="minimum rate",
+                where="min_fps",
                 next_step="Make the minimum smaller, or measure one trial.",
             )
 

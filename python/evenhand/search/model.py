@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
 from evenhand.trial import TrialResult, Verdict, causes_of_invalid, describe_causes
+from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration, format_rate
 
 FULL_LENGTH_S = 60.0
@@ -21,18 +22,18 @@ DEFAULT_PATIENCE = 8
 def check_loads(max_fps: float, min_fps: float | None) -> None:
     """RequestError unless a search can go from the one to the other."""
     if not max_fps > 0:
-        raise RequestError(f"maximum rate {max_fps} fps: must be above 0", where="maximum rate", next_step="Use 1Mfps, for one.")
+        raise RequestError(f"maximum rate {max_fps} fps: must be above 0", where="max_fps", next_step="Use 1Mfps, for one.")
     if min_fps is not None and not 0 < min_fps <= max_fps:
         raise RequestError(
             f"minimum rate {format_rate(min_fps)}: must be above 0 and at most the maximum {format_rate(max_fps)}",
-            where="minimum rate",
+            where="min_fps",
             next_step="Use a rate below the maximum, or leave it out.",
         )
 
 
 def check_retries(invalid_retries: int, patience: int) -> None:
     """RequestError for fewer than none."""
-    for retries, where in ((invalid_retries, "retries of INVALID trials"), (patience, "patience")):
+    for retries, where in ((invalid_retries, "invalid_retries"), (patience, "patience")):
         if retries < 0:
             raise RequestError(f"{retries} repetitions: must be 0 or more", where=where, next_step="Use 0 for none.")
 
@@ -97,29 +98,30 @@ class ThroughputGoal:
     """Ends a search that does not come to an end, on a device that changes its mind."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_loads(self.max_fps, self.min_fps)
         if not 0 < self.precision < 1:
             raise RequestError(f"precision {self.precision}: must be above 0 and below 1", where="precision", next_step="Use 0.5%.")
         if not self.duration_s > 0:
-            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="duration", next_step="Use 5s, for one.")
+            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="duration_s", next_step="Use 5s, for one.")
         if self.final_duration_s < self.duration_s:
             raise RequestError(
                 f"the final trial of {format_duration(self.final_duration_s)} is shorter than the trials of the search, "
                 f"{format_duration(self.duration_s)}",
-                where="final duration",
+                where="final_duration_s",
                 next_step="Make the final trial at least as long.",
             )
         if not 0 <= self.loss_ratio < 1:
-            raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss ratio", next_step="Use 0.")
+            raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss_ratio", next_step="Use 0.")
         if self.loss_verifications < 0:
             raise RequestError(
-                f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss verification", next_step="Use 0 for none."
+                f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss_verifications", next_step="Use 0 for none."
             )
         check_retries(self.invalid_retries, self.patience)
         if self.known_fps is not None and not self.known_fps > 0:
-            raise RequestError(f"known rate {self.known_fps} fps: must be above 0", where="known rate")
+            raise RequestError(f"known rate {self.known_fps} fps: must be above 0", where="known_fps")
         if not 0 < self.plain_loss_ratio <= 1:
-            raise RequestError(f"plain loss ratio {self.plain_loss_ratio}: must be above 0 and at most 1", where="plain loss ratio")
+            raise RequestError(f"plain loss ratio {self.plain_loss_ratio}: must be above 0 and at most 1", where="plain_loss_ratio")
 
     @property
     def lowest_fps(self) -> float:

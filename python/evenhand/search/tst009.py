@@ -26,6 +26,6 @@ class Tst009Goal(ThroughputGoal):
         if self.loss_verifications < 1:
             raise RequestError(
                 f"{self.loss_verifications} loss verifications: tst009 verifies a loss at least once",
-                where="loss verification",
+                where="loss_verifications",
                 next_step="Use the binary search to count a loss at once.",
             )

@@ -12,6 +12,7 @@ from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EngineSession, Event
 from evenhand.trial.load import Load
 from evenhand.trial.replay import Replay
 from evenhand.trial.result import TrialResult
+from evenhand.typed_fields import check_types
 
 MAX_TRIAL_NUMBER = 65535
 """The tag has 16 bits for it."""
@@ -45,6 +46,9 @@ class Waits:
     after_learning_s: float = 2.0
     residual_s: float = 2.0
     restabilize_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
     @property
     def total_s(self) -> float:
@@ -84,6 +88,9 @@ class Limits:
     duplicate_tolerance: float = 0.01
     """Share of duplicated frames that a valid trial may have: with more, something else than forwarding is going on."""
 
+    def __post_init__(self) -> None:
+        check_types(self)
+
     def to_contract(self) -> dict[str, float]:
         limits = {
             "loss_ratio": self.loss_ratio,
@@ -106,6 +113,9 @@ class DelayWish:
     """So many of the others, evenly spread, are listed with their delays."""
     has_variation: bool = False
     """Record the differences of the delays of consecutive frames."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
     def to_contract(self) -> dict[str, Any]:
         return {"from_s": self.from_s, "tagged_frames": self.tagged_frames, "variation": self.has_variation}
