@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,7 @@ def test_the_testers_ends_are_silent_and_alter_no_frame(lab_name: str) -> None:
             ).stdout
             assert "inet" not in show
             assert ",UP,LOWER_UP" in show
-            offloads = run_inside(lab.tester_namespace, lambda interface=interface: read_offloads(interface))
+            offloads = run_inside(lab.tester_namespace, partial(read_offloads, interface))
             assert offloads == dict.fromkeys(OFFLOADS, False)
 
 

@@ -32,10 +32,11 @@ PROFILE = Profile(
 )
 
 
-def found(*, loss_ratio: float = 0.0, limit_fps: float = 640_000, **options: float) -> ThroughputResult:
+def found(*, loss_ratio: float = 0.0, limit_fps: float = 640_000, max_fps: float = 1e6, final_duration_s: float = 60.0) -> ThroughputResult:
     device = SimulatedMeasurer(limit_fps=limit_fps, loss_ratio_limit=loss_ratio)
-    goal = {"max_fps": 1e6, "duration_s": 1.0, "final_duration_s": 60.0, "loss_ratio": loss_ratio, **options}
-    return find_throughput(device, ThroughputGoal(**goal))  # type: ignore[arg-type]
+    return find_throughput(
+        device, ThroughputGoal(max_fps=max_fps, duration_s=1.0, final_duration_s=final_duration_s, loss_ratio=loss_ratio)
+    )
 
 
 def shown(renderable: RenderableType, width: int = 400) -> str:

@@ -7,10 +7,10 @@ import time
 from dataclasses import replace
 from itertools import count
 
-import MLRsearch.multiple_loss_ratio_search as controller
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from MLRsearch import multiple_loss_ratio_search as controller  # not `import ... as`: it makes a second module of one loaded lazily
 
 from evenhand.errors import RequestError
 from evenhand.search import (
@@ -38,8 +38,8 @@ STABLE_TRIALS = 80
 """More are never made for NDR and PDR on a device that always does the same."""
 
 
-def search(device: SimulatedMeasurer, *goals: MlrGoal, **more: float) -> MlrResult:
-    return find_goals(device, MlrGoals(goals=goals or (NDR, PDR), max_fps=MAX_FPS, **more))  # type: ignore[arg-type]
+def search(device: SimulatedMeasurer, *goals: MlrGoal, **more: int) -> MlrResult:
+    return find_goals(device, MlrGoals(goals=goals or (NDR, PDR), max_fps=MAX_FPS, **more))
 
 
 def classes_of(device: SimulatedMeasurer, goal: MlrGoal) -> dict[float, LoadClass]:
