@@ -217,7 +217,8 @@ def test_the_document_is_json_and_holds_every_trial() -> None:
     result = found()
     document = json.loads(json.dumps(throughput_document(result, PROFILE), allow_nan=False))
     assert document["throughput_fps_per_direction"] == result.throughput_fps
-    assert document["throughput_fps_total"] == 2 * result.throughput_fps  # type: ignore[operator]
+    assert result.throughput_fps is not None
+    assert document["throughput_fps_total"] == 2 * result.throughput_fps
     assert [t["result"]["verdict"] for t in document["trials"]] == [str(t.result.verdict) for t in result.trials]
 
 
