@@ -7,10 +7,10 @@ import time
 from dataclasses import replace
 from itertools import count
 
+import MLRsearch.multiple_loss_ratio_search as controller
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from MLRsearch import multiple_loss_ratio_search as controller  # not `import ... as`: it makes a second module of one loaded lazily
 
 from evenhand.errors import RequestError
 from evenhand.search import (
