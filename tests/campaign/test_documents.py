@@ -42,7 +42,7 @@ def test_run_and_status_tell_the_same_in_the_form_of_all_verbs(tmp_path: Path) -
     outline = document(tmp_path, "run", "small.toml", "--dry-run")
     assert outline["run"] is None
     assert not (tmp_path / "requests.jsonl").exists()
-    ended = document(tmp_path, "run", "small.toml", "--run", "run.evenhand")
+    ended = document(tmp_path, "run", "small.toml", "--run", "run.evenhand", "--no-html")
     status = document(tmp_path, "status", "run.evenhand")
     assert (ended.pop("command"), status.pop("command")) == ("run", "status")
     assert ended == status
@@ -58,7 +58,7 @@ def test_run_and_status_tell_the_same_in_the_form_of_all_verbs(tmp_path: Path) -
 def test_a_repetition_without_a_value_is_not_counted_as_one_that_agrees(tmp_path: Path) -> None:
     """SEED-72: "2 of 2" beside one value read as two searches that had found the same."""
     write_campaign(tmp_path, small(2))
-    document(tmp_path, "run", "small.toml", "--run", "run.evenhand")
+    document(tmp_path, "run", "small.toml", "--run", "run.evenhand", "--no-html")
     path = tmp_path / "run.evenhand"
     with closing(sqlite3.connect(path)) as database, database:
         (first,) = database.execute("SELECT min(id) FROM repetitions").fetchone()
