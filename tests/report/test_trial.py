@@ -24,8 +24,8 @@ SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "reply.s
 
 
 def profile_of(plan: str, hosts: int | None = None, ports: UdpRange | None = None) -> Profile:
-    chosen = {} if ports is None else {"source_ports": ports, "destination_ports": ports}
-    return Profile(plan=make_plan(plan, hosts, **chosen), frame_size=84, seed=1, directions=("forward", "reverse"))
+    chosen = make_plan(plan, hosts) if ports is None else make_plan(plan, hosts, source_ports=ports, destination_ports=ports)
+    return Profile(plan=chosen, frame_size=84, seed=1, directions=("forward", "reverse"))
 
 
 def trial(*, reordered: int = 0, codes: Sequence[str] = (), rate_fps: float = 1000.0) -> TrialResult:
