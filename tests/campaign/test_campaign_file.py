@@ -56,7 +56,7 @@ BAD_SUITES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"procedure": "Loss"}, "procedure", "'Loss' is none of throughput, loss", 'Did you mean "loss"?'),
     ({"duration": 5}, "duration", "5 is not a text", 'Write it in quotes: "5".'),
     ({"duration": "5 parsec"}, "duration", "'5 parsec' is not a duration", "Write a duration like 60"),
-    ({"final-duration": "1s"}, "final duration", "is shorter than the trials of the search", "at least as long"),
+    ({"final-duration": "1s"}, "final-duration", "is shorter than the trials of the search", "at least as long"),
     ({"precision": "0"}, "precision", "must be above 0", ""),
     ({"loss-ratio": "100%"}, "loss-ratio", "below 1", ""),
     ({"goal": "NDR"}, "goal", "binary has a single goal", "search mlr"),

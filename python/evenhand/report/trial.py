@@ -43,8 +43,8 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
 )
 REORDERED = (
     "Reordered: overtaken by a frame that the same core of the tester sent later, of whatever flow. Flows on different queues or cores of"
-    " the DUT overtake each other, and each keeps its order. The order of a flow (RFC 4689) is not counted by itself; one flow alone shows"
-    " it: --hosts 1 --source-ports fixed --destination-ports fixed."
+    " the DUT may overtake each other while each keeps its order. The order of a flow (RFC 4689) is not counted by itself; one flow alone"
+    " shows it: --hosts 1 --source-ports fixed --destination-ports fixed."
 )
 """What the receiver compares: the numbers of all frames of a sending core (docs/explanation/streams-and-queues.md)."""
 
