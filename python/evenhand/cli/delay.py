@@ -153,7 +153,8 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
     found: StoredSearch | None = None
     for search in throughput_searches(path):
         conditions = (
-            devices_of(search.setup), search.plan, search.frame_size, with_titles(search.setup.get("mix")), sorted(search.setup.get("directions", []))
+            devices_of(search.setup), search.plan, search.frame_size, with_titles(search.setup.get("mix")),
+            sorted(search.setup.get("directions", [])),
         )  # fmt: skip
         if search.kind == "throughput" and search.result is not None and search.outcome in outcomes and conditions == wanted:
             found = search
