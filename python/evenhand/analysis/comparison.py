@@ -10,16 +10,13 @@ from statistics import median
 from typing import Any
 
 from evenhand.analysis.likeness import Match, flat, match_points, measured_conditions, show_in_short, unlike_in
-from evenhand.analysis.model import MedianRatio
-from evenhand.analysis.ratios import median_ratio
+from evenhand.analysis.medians import MedianRatio, median_ratio
 from evenhand.analysis.words import join
 from evenhand.errors import RequestError
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import FIGURES, CampaignRecord, Figure, PointRecord, PointState
 
 MOST_NAMED = 5
-LEAST_LEVEL = 0.9
-"""Of an interval by which a difference is called one: six repetitions in both runs have 0.94."""
 METHOD = (
     "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not give the same median: each has"
     " an interval in which it lies. The ratio's interval is what these two allow, from the smallest ratio to the largest; it covers the"
@@ -51,14 +48,14 @@ class ComparedValue:
     @property
     def is_interval_too_weak(self) -> bool:
         """Whether the ratio's interval says nothing, since there are too few repetitions."""
-        return self.ratio is not None and self.ratio.interval is not None and self.ratio.interval.level < LEAST_LEVEL
+        return self.ratio is not None and self.ratio.interval is not None and self.ratio.firm_interval is None
 
     @property
     def is_different(self) -> bool | None:
         """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything, or where
         the highest load that was tried passed and hides it."""
-        interval = None if self.ratio is None else self.ratio.interval
-        if self.ratio is None or interval is None or self.is_interval_too_weak or self.ratio.bound == "unknown":
+        interval = None if self.ratio is None else self.ratio.firm_interval
+        if self.ratio is None or interval is None or self.ratio.bound == "unknown":
             return None
         if self.ratio.bound != "none":
             is_beyond = interval.low > 1 if self.ratio.bound == "at_least" else interval.high < 1
@@ -209,8 +206,9 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
 
 
 def _check_kinds(records: Sequence[CampaignRecord]) -> None:
-    """RequestError if some are campaigns and some are not, and there is a point whose searches do not tell what was asked: a verb stores its
-    goal as it understood it, a campaign as its file has it."""
+    """RequestError if some are campaigns and some are not, and there is a point whose searches do not tell what was asked.
+
+    A verb stores its goal as it understood it, a campaign as its file has it."""
     is_untold = any(measured_conditions(point) is None for record in records for point in record.points)
     if is_untold and len({record.is_campaign for record in records}) > 1:
         raise RequestError(
@@ -268,7 +266,7 @@ def _compared(point: PointRecord, other: PointRecord | None, figure: Figure, of_
         return ComparedValue(key=None, statistics=None, at_maximum=0, reason="not in this run", ratio=None, performance=None, unlike=())
     ratio = None
     if point.values and other.values:
-        ratio = median_ratio(other.values, point.values, above_is_at_least=other.is_at_least, below_is_at_least=point.is_at_least)
+        ratio = median_ratio(other, point)
     return ComparedValue(
         key=other.point.key,
         statistics=Statistics.of(other.values),
