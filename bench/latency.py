@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from pieces import record
@@ -129,9 +130,9 @@ def rows_of(plan: AddressPlan, share: float, rate_fps: float, duration_s: float)
 
     case = {"plan": plan.name, "load": share, "rate_fps": rate_fps}
     for delay_us in DELAYS_US:
-        yield tried(lambda delay_us=delay_us: known(delay_us))  # type: ignore[misc]
+        yield tried(partial(known, delay_us))
     for distance_us in POINTS_US:
-        yield tried(lambda distance_us=distance_us: two_points(distance_us))  # type: ignore[misc]
+        yield tried(partial(two_points, distance_us))
 
 
 def main() -> int:

@@ -57,7 +57,7 @@ def answered_trial(plan: AddressPlan, rate_fps: float, *, questions_per_second: 
     """One trial while the asker asks from before its beginning to after its end."""
     with tempfile.TemporaryDirectory() as folder:
         device = f"net_memif0,role={{}},id=0,socket={Path(folder) / 'right'},socket-abstract=no,rsize=11"
-        command = [ASKER, device.format("server"), "0", str(plan.ip_version), str(questions_per_second), str(ASKING_S)]
+        command = [str(ASKER), device.format("server"), "0", str(plan.ip_version), str(questions_per_second), str(ASKING_S)]
         asker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
             with opened(plan, LEFT, device.format("client"), WORKERS) as session:

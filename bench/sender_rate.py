@@ -63,7 +63,7 @@ def siitperf_fps(command: list[str]) -> float:
 
 def parts(ip_version: int) -> dict[str, dict[str, float]]:
     """Nanoseconds a frame, the least and the median of all rounds, of each part alone and of all together."""
-    command = [PARTS, DEVICE, str(CPU), str(ip_version), str(PARTS_ROUNDS)]
+    command = [str(PARTS), DEVICE, str(CPU), str(ip_version), str(PARTS_ROUNDS)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     found: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
     return found

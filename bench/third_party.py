@@ -134,7 +134,7 @@ def l3fwd(program: Path, folder: Path, *, known_sides: tuple[int, ...] = (0, 1),
         deadline = time.monotonic() + 60
         while not all(socket.exists() for socket in sockets):
             if process.poll() is not None or time.monotonic() > deadline:
-                sys.exit(f"third_party: l3fwd does not start: {process.args}")
+                sys.exit(f"third_party: l3fwd does not start: {process.args!r}")
             time.sleep(0.1)
         testbed = folder / "l3fwd.toml"
         text = "isolated_test_environment = true\n"

@@ -17,11 +17,14 @@ import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCTEST_COUNTS = re.compile(r"\[doctest\] test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped")
 ENDLESS_S = 2700
 """A suite that takes longer hangs."""
+_KEPT: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
+"""What a suite prints is kept until it has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +84,7 @@ def run_cpp_tests(name: str, build: str, of: str) -> Outcome:
     # Undefined behaviour is only printed otherwise, and the tests go on.
     environment = {**os.environ, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_stack_use_after_return=1"}
     try:
-        ended = subprocess.run(
-            [program, "--no-colors"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env=environment,
-            check=False,
-        )
+        ended = subprocess.run([program, "--no-colors"], env=environment, check=False, **_KEPT)
     except OSError as error:
         return Outcome(name=name, trouble=str(error))
     print(f"\n== {name}\n{ended.stdout}", flush=True)
@@ -106,11 +101,12 @@ def run_cpp_suites() -> list[Outcome]:
     ]
 
 
-def run_python_tests(name: str, marked: str, *, at_once: int = 1) -> Outcome:
+def run_python_tests(name: str, marked: str, *, at_once: int = 1, is_beside: bool = False) -> Outcome:
     """What is marked so under tests/, with the reason of each skip.
 
     Args:
         at_once: Tests that run at the same time. 1 where they send frames: each other's load would spoil their trials.
+        is_beside: Another suite prints meanwhile; this one prints when it has ended.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
@@ -118,21 +114,25 @@ def run_python_tests(name: str, marked: str, *, at_once: int = 1) -> Outcome:
         command += ["-rs", "--durations=40", "--durations-min=4", f"--junitxml={report}"]
         command += ["-n", str(at_once), "--dist", "worksteal"] if at_once > 1 else []
         try:
-            exit_code = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False).returncode
+            ended = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False, **(_KEPT if is_beside else {}))
         except subprocess.TimeoutExpired:
             return Outcome(name=name, trouble=f"did not end within {ENDLESS_S} s")
-        return read_pytest(name, report, exit_code)
+        if is_beside:
+            print(f"\n== {name}\n{ended.stdout}", flush=True)
+        return read_pytest(name, report, ended.returncode)
 
 
 def main() -> int:
     start = time.monotonic()
-    # C++ tests and the Python ones without an engine ask no clock: they share the CPUs. Whoever sends frames has them alone.
-    with ThreadPoolExecutor(max_workers=1) as beside:
+    # C++ tests, and Python tests that send nothing, ask no clock: they share the CPUs. Whoever sends frames has them alone.
+    with ThreadPoolExecutor(max_workers=2) as beside:
         cpp = beside.submit(run_cpp_suites)
+        # One after the other: labs change limits that all namespaces share.
+        in_namespaces = beside.submit(run_python_tests, "Python tests in namespaces", "root and not wire", is_beside=True)
         without_an_engine = run_python_tests("Python tests", "not wire and not root", at_once=min(max(os.cpu_count() or 1, 2), 8))
-        outcomes = [*cpp.result(), without_an_engine]
-    print("\n== Python tests on ports and in namespaces", flush=True)
-    outcomes.append(run_python_tests("Python tests on ports and in namespaces", "wire or root"))
+        outcomes = [*cpp.result(), without_an_engine, in_namespaces.result()]
+    print("\n== Python tests on ports", flush=True)
+    outcomes.append(run_python_tests("Python tests on ports", "wire"))
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)

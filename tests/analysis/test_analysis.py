@@ -71,7 +71,7 @@ def test_what_differs_in_more_than_the_number_of_addresses_is_another_curve() ->
 def test_degradation_is_positive_where_it_is_worse() -> None:
     """R8219-17: (X1 - Xn) / X1 of a throughput, (Xn - X1) / X1 of a latency, in percent, with n."""
     throughput, latency = (
-        analyse(record(point(1, [200.0], procedure=name), point(16, [150.0], procedure=name))).curves[0]  # type: ignore[arg-type]
+        analyse(record(point(1, [200.0], procedure=name), point(16, [150.0], procedure=name))).curves[0]
         for name in ("throughput", "latency")
     )
     assert [(d.addresses, d.percent) for d in throughput.degradations] == [(16, 25.0)]

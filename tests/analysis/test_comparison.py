@@ -32,7 +32,8 @@ def test_a_run_compared_with_itself_is_one_everywhere_and_nothing_differs() -> N
         assert comparison.performances(other) == [1.0] * 4
         assert [p.others[other].reason for p in comparison.points] == [None, None, "tester's limit", "not measured yet", None, None]
     assert not any(value.is_different for p in comparison.points for value in p.others)
-    assert comparison.differences == comparison.unlike == ()
+    assert comparison.differences == ()
+    assert comparison.unlike == ()
     assert comparison.below(0.999) == ()
 
 

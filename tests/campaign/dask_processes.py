@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 START_S = 90.0
@@ -34,7 +35,10 @@ class Cluster:
     def wait_for(self, *names: str) -> None:
         """Until these workers wait for points."""
         for name in names:
-            wait_until(lambda name=name: "waits for points" in self.log(name), lambda name=name: self.log(name), self.workers[name])  # type: ignore[misc]
+            wait_until(partial(self._waits_for_points, name), partial(self.log, name), self.workers[name])
+
+    def _waits_for_points(self, name: str) -> bool:
+        return "waits for points" in self.log(name)
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()

@@ -165,5 +165,5 @@ def test_a_suite_has_every_option_of_the_verbs() -> None:
     """What can be measured by hand can be measured in a campaign."""
     keys = {field.alias for field in Suite.model_fields.values()}
     for procedure in ("throughput", "loss", "latency", "pdv", "ipdv", "back-to-back", "burst", "recovery"):
-        options = set(options_of(procedure))  # type: ignore[arg-type]
+        options = set(options_of(procedure))
         assert options - {"repetitions"} <= keys, procedure

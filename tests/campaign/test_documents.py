@@ -42,7 +42,7 @@ def test_run_and_status_tell_the_same_in_the_form_of_all_verbs(tmp_path: Path) -
     outline = document(tmp_path, "run", "small.toml", "--dry-run")
     assert outline["run"] is None
     assert not (tmp_path / "requests.jsonl").exists()
-    ended = document(tmp_path, "run", "small.toml", "--run", "run.evenhand")
+    ended = document(tmp_path, "run", "small.toml", "--run", "run.evenhand", "--no-html")
     status = document(tmp_path, "status", "run.evenhand")
     assert (ended.pop("command"), status.pop("command")) == ("run", "status")
     assert ended == status
@@ -58,15 +58,16 @@ def test_run_and_status_tell_the_same_in_the_form_of_all_verbs(tmp_path: Path) -
 def test_a_repetition_without_a_value_is_not_counted_as_one_that_agrees(tmp_path: Path) -> None:
     """SEED-72: "2 of 2" beside one value read as two searches that had found the same."""
     write_campaign(tmp_path, small(2))
-    document(tmp_path, "run", "small.toml", "--run", "run.evenhand")
+    document(tmp_path, "run", "small.toml", "--run", "run.evenhand", "--no-html")
     path = tmp_path / "run.evenhand"
     with closing(sqlite3.connect(path)) as database, database:
         (first,) = database.execute("SELECT min(id) FROM repetitions").fetchone()
         database.execute("UPDATE repetitions SET value = NULL, outcome = 'tester_limit', reason = 'too few' WHERE id = ?", (first,))
     status = read_status(path)
-    console = Console(width=120, file=io.StringIO())
+    shown = io.StringIO()
+    console = Console(width=120, file=shown)
     console.print(campaign_table(status))
-    rows = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    rows = shown.getvalue().splitlines()
     key = status.points[0].point.key
     assert "1 of 2" in next(row for row in rows if row.startswith(key))
     assert sum("2 of 2" in row for row in rows) == 2
@@ -81,9 +82,10 @@ def _names_are_whole(run: Path) -> None:
     status = read_status(run)
     name = "a suite whose name is as long as a sentence"
     points = tuple(replace(point, point=replace(point.point, key=f"{name}/{point.point.key}")) for point in status.points)
-    console = Console(width=80, file=io.StringIO())
+    told_at_80 = io.StringIO()
+    console = Console(width=80, file=told_at_80)
     for shown in (status, replace(status, points=points)):
         console.print(campaign_table(shown))
-    told = console.file.getvalue()  # type: ignore[attr-defined]
+    told = told_at_80.getvalue()
     assert all(point.point.key in told for point in (*status.points, *points))
     assert max(map(len, told.splitlines())) <= 80

@@ -64,7 +64,9 @@ def record_of(folder: Path) -> CampaignRecord:
     return read_record(folder / "run.evenhand")
 
 
-RUN = ("run", "small.toml", "--run", "run.evenhand")
+WITH_PAGE = ("run", "small.toml", "--run", "run.evenhand")
+RUN = (*WITH_PAGE, "--no-html")
+"""Pages take most of the time."""
 
 
 def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path) -> None:
@@ -95,7 +97,7 @@ def test_a_finished_campaign_has_nothing_to_resume(evenhand: Evenhand, tmp_path:
     write_campaign(tmp_path, short())
     assert evenhand(*RUN).returncode == 0
     before = record_of(tmp_path)
-    ended = evenhand("run", "--resume", "run.evenhand")
+    ended = evenhand("run", "--resume", "run.evenhand", "--no-html")
     assert ended.returncode == 0, ended.stderr
     after = record_of(tmp_path)
     assert essence(after) == essence(before)
@@ -125,7 +127,9 @@ def test_a_changed_campaign_file_is_refused_with_the_difference(evenhand: Evenha
 def test_a_second_run_on_one_file_is_refused_and_status_tells_of_the_first(evenhand: Evenhand, tmp_path: Path) -> None:
     """D11: two writers would measure everything twice, on one testbed."""
     write_campaign(tmp_path, short('[suite.hooks]\nbefore-point = "touch begun; sleep 60"'))
-    first = subprocess.Popen([sys.executable, "-m", "evenhand", *RUN], cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE)
+    first = subprocess.Popen(
+        [sys.executable, "-m", "evenhand", *WITH_PAGE], cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE
+    )
     try:
         while not (tmp_path / "begun").exists():
             assert first.poll() is None
@@ -245,23 +249,23 @@ def test_what_is_wrong_for_every_point_ends_the_campaign_before_it_begins(evenha
 
 def test_the_file_is_found_by_its_campaign(evenhand: Evenhand, tmp_path: Path) -> None:
     write_campaign(tmp_path, short('[suite.hooks]\nbefore-point = "test -e go || kill -9 $PPID"'))
-    assert evenhand("run", "small.toml").returncode == -signal.SIGKILL
+    assert evenhand("run", "small.toml", "--no-html").returncode == -signal.SIGKILL
     assert evenhand("run", "small.toml", "--resume", "--testbed", "none.toml").returncode == 2
     (tmp_path / "go").touch()
-    ended = evenhand("run", "small.toml", "--resume")
+    ended = evenhand("run", "small.toml", "--resume", "--no-html")
     assert ended.returncode == 0, ended.stderr
     (path,) = tmp_path.glob("*.evenhand")
     assert {point.state for point in read_record(path).points} == {PointState.MEASURED}
-    none_left = evenhand("run", "small.toml", "--resume")
+    none_left = evenhand("run", "small.toml", "--resume", "--no-html")
     assert none_left.returncode == 2
     assert f"no unfinished campaign of small.toml is in this folder: {path.name} is finished" in none_left.stderr
     assert f"evenhand report {path.name}" in none_left.stderr
     (tmp_path / "small.toml").write_text((tmp_path / "small.toml").read_text().replace("test -e go", "test -f go"))
-    changed = evenhand("run", "small.toml", "--resume")
+    changed = evenhand("run", "small.toml", "--resume", "--no-html")
     assert changed.returncode == 2
     assert f"the campaign file was changed since the campaign in {path.name} began" in changed.stderr
     assert "test -f go" in changed.stderr
-    other = evenhand("run", "other.toml", "--resume")
+    other = evenhand("run", "other.toml", "--resume", "--no-html")
     assert "no campaign of other.toml is in this folder" in other.stderr
 
 
@@ -357,7 +361,7 @@ def test_the_page_goes_along_and_costs_no_measurement(evenhand: Evenhand, tmp_pa
     assert not (tmp_path / "none.evenhand").exists()
     watching = short(hooks='hooks.before-point = "cp run.html $EVENHAND_HOSTS_LEFT.page"')
     write_campaign(tmp_path, watching)
-    ended = evenhand("run", "small.toml", "--run", "run.evenhand")
+    ended = evenhand(*WITH_PAGE)
     assert ended.returncode == 0, ended.stderr
     assert "The page: run.html" in ended.stdout
     pages = sorted(tmp_path.glob("*.page"))

@@ -109,7 +109,7 @@ def test_csv_read_back_is_what_is_in_the_file(evenhand: Run, run: Path, table: A
     found = list(csv.DictReader(ended.out.splitlines()))
     wanted = list(rows_of(read_record(run), table))
     assert len(found) == len(wanted) > 0
-    convert = {"text": str, "integer": int, "real": float, "flag": lambda text: text == "true"}
+    convert: dict[str, Callable[[str], object]] = {"text": str, "integer": int, "real": float, "flag": lambda text: text == "true"}
     for row, values in zip(found, wanted, strict=True):
         read = {column.name: convert[column.kind](row[column.name]) if row[column.name] else None for column in COLUMNS[table]}
         assert read == {name: None if value == "" else value for name, value in values.items()}

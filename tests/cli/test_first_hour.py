@@ -145,7 +145,7 @@ def test_a_lab_is_entered_by_root_only() -> None:
     lab = linux.LinuxLab(name="none", plan="gateway_v6", ip_version=6, dut_cpu=0, tester_cpus=(1,))
     os.seteuid(NOBODY)
     try:
-        with pytest.raises(linux.HostError, match="needs root, to enter its network namespace"):
+        with pytest.raises(HostError, match="needs root, to enter its network namespace"):
             lab.engine_command(Path("engine"))
     finally:
         os.seteuid(0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from evenhand.report.show import campaign_report, point_report
 from evenhand.series import read_record
@@ -36,10 +36,10 @@ def table_run(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
     return run
 
 
-def at_80(parts: object) -> str:
+def at_80(parts: Iterable[RenderableType]) -> str:
     shown = StringIO()
     console = Console(file=shown, width=80, highlight=False, color_system=None)
-    for part in parts:  # type: ignore[attr-defined]
+    for part in parts:
         console.print(part)
     return shown.getvalue()
 

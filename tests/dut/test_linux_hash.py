@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -17,6 +17,7 @@ from evenhand.plan import make_plan
 LINKS = """[{"ifname": "lo", "flags": ["UP"]}, {"ifname": "ssh0", "flags": ["UP"], "addr_info": [
 {"family": "inet", "local": "192.0.2.1", "prefixlen": 24, "scope": "global"}]},
 {"ifname": "eth1", "flags": ["UP"], "addr_info": []}, {"ifname": "eth2", "flags": ["UP"], "addr_info": []}]"""
+Read = Callable[[str], LinuxState]
 HASH = "UDP over IPV4 flows use these fields for computing Hash flow key:\nIP SA\nIP DA\n"
 
 
@@ -34,7 +35,7 @@ class ScriptedShell:
 
 
 @pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> object:
+def read(monkeypatch: pytest.MonkeyPatch) -> Read:
     """`read_state` of a DUT whose driver says this of receive hashing."""
 
     def state(features: str) -> LinuxState:
@@ -55,7 +56,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> object:
 
 @pytest.mark.parametrize(("hash_type", "fields"), [("type1", "sd"), ("type2", "sdfn")])
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
-def test_a_hash_that_is_asked_for_is_switched_on_first(read, plan: str, hash_type: HashType, fields: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_hash_that_is_asked_for_is_switched_on_first(read: Read, plan: str, hash_type: HashType, fields: str) -> None:
     """RSS-02: virtio_net takes hash fields, reads them back, and uses none of them while receive hashing is off, which is its default."""
     state = read("Features for eth1:\n\treceive-hashing: off\n")
     items = linux_items([describe_setup(make_plan(plan), left="eth1", right="eth2", hash_type=hash_type)], state)
@@ -68,11 +69,11 @@ def test_a_hash_that_is_asked_for_is_switched_on_first(read, plan: str, hash_typ
 
 
 @pytest.mark.parametrize("features", ["\treceive-hashing: off [fixed]\n", ""])
-def test_a_driver_that_cannot_switch_it_is_left_alone(read, features: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_driver_that_cannot_switch_it_is_left_alone(read: Read, features: str) -> None:
     items = linux_items([describe_setup(make_plan("gateway-v4"), left="eth1", right="eth2", hash_type="type1")], read(features))
     assert [item for item in items if item.kind == "receive_hashing"] == []
 
 
-def test_without_a_hash_it_is_not_touched(read) -> None:  # type: ignore[no-untyped-def]
+def test_without_a_hash_it_is_not_touched(read: Read) -> None:
     items = linux_items([describe_setup(make_plan("gateway-v4"), left="eth1", right="eth2")], read("\treceive-hashing: off\n"))
     assert [item for item in items if item.kind in ("receive_hashing", "hash")] == []

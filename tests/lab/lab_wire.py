@@ -7,6 +7,7 @@ import select
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptDstLLAddr, IPv6
@@ -15,11 +16,17 @@ from scapy.packet import Packet
 
 from evenhand.lab import LinuxLab
 from evenhand.lab.namespaces import run_inside
-from evenhand.plan import AddressPlan, SideName
+from evenhand.plan import AddressPlan, PlanSide, SideName
 
 GUARD_S = 10.0
 """How long to wait for a frame before the test fails; nothing is measured with it."""
 ETH_P_ALL = 3
+
+
+def gateway_of(side: PlanSide) -> str:
+    """The tester's own address there, of a plan whose hosts are behind gateways."""
+    assert side.gateway is not None
+    return str(side.gateway.ip)
 
 
 class Wire:
@@ -28,11 +35,13 @@ class Wire:
     def __init__(self, lab: LinuxLab, plan: AddressPlan) -> None:
         self.plan = plan
         self.sockets: dict[SideName, socket.socket] = {
-            side: run_inside(lab.tester_namespace, lambda side=side: _open(lab.tester_interface(side))) for side in ("left", "right")
+            side: run_inside(lab.tester_namespace, partial(_open, lab.tester_interface(side))) for side in ("left", "right")
         }
-        self.dut_mac = {side: run_inside(lab.dut_namespace, lambda side=side: _mac(lab.dut_interface(side))) for side in ("left", "right")}
-        self.tester_mac = {
-            side: run_inside(lab.tester_namespace, lambda side=side: _mac(lab.tester_interface(side))) for side in ("left", "right")
+        self.dut_mac: dict[SideName, str] = {
+            side: run_inside(lab.dut_namespace, partial(_mac, lab.dut_interface(side))) for side in ("left", "right")
+        }
+        self.tester_mac: dict[SideName, str] = {
+            side: run_inside(lab.tester_namespace, partial(_mac, lab.tester_interface(side))) for side in ("left", "right")
         }
         self.resolved: list[str] = []
         """Addresses the DUT asked for, in order."""
@@ -54,9 +63,9 @@ class Wire:
 
     def ping_dut(self) -> None:
         """Ping the DUT from the left gateway and wait for the answer: what was sent there before has been looked at."""
-        source, destination = str(self.plan.left.gateway.ip), str(self.plan.left.dut[0].ip)
+        source, destination = gateway_of(self.plan.left), str(self.plan.left.dut[0].ip)
         if self.plan.ip_version == 4:
-            request = IP(src=source, dst=destination) / ICMP()
+            request: Packet = IP(src=source, dst=destination) / ICMP()
         else:
             request = IPv6(src=source, dst=destination) / ICMPv6EchoRequest()
         self.send("left", Ether(src=self.tester_mac["left"], dst=self.dut_mac["left"]) / request)
@@ -79,10 +88,10 @@ class Wire:
                 self._answer(here, frame)
 
     def _answer(self, side: SideName, frame: Packet) -> None:
-        gateway = str((self.plan.left if side == "left" else self.plan.right).gateway.ip)
+        gateway = gateway_of(self.plan.left if side == "left" else self.plan.right)
         mac = self.tester_mac[side]
         if ARP in frame and frame[ARP].op == 1 and frame[ARP].pdst == gateway:
-            answer = ARP(op=2, hwsrc=mac, psrc=gateway, hwdst=frame[ARP].hwsrc, pdst=frame[ARP].psrc)
+            answer: Packet = ARP(op=2, hwsrc=mac, psrc=gateway, hwdst=frame[ARP].hwsrc, pdst=frame[ARP].psrc)
         elif ICMPv6ND_NS in frame and frame[ICMPv6ND_NS].tgt == gateway:
             answer = IPv6(src=gateway, dst=frame[IPv6].src) / ICMPv6ND_NA(tgt=gateway, R=1, S=1, O=1) / ICMPv6NDOptDstLLAddr(lladdr=mac)
         else:

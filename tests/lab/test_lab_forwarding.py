@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from lab_wire import wire
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 
 from evenhand.lab import linux_lab
-from evenhand.plan import AddressPlan, make_plan
+from evenhand.plan import AddressPlan, SideName, make_plan
+from tests.lab.lab_wire import gateway_of, wire
 
 pytestmark = pytest.mark.root
 PLANS = pytest.mark.parametrize("plan", [make_plan("gateway_v4"), make_plan("gateway_v6")], ids=lambda p: p.name)
@@ -17,9 +17,11 @@ PLANS = pytest.mark.parametrize("plan", [make_plan("gateway_v4"), make_plan("gat
 
 @PLANS
 @pytest.mark.parametrize("origin", ["left", "right"])
-def test_a_frame_crosses_the_dut_with_its_hop_limit_lowered_and_nothing_else_changed(plan: AddressPlan, origin: str, lab_name: str) -> None:
+def test_a_frame_crosses_the_dut_with_its_hop_limit_lowered_and_nothing_else_changed(
+    plan: AddressPlan, origin: SideName, lab_name: str
+) -> None:
     """SEED-13, SEED-14, SEED-16, SEED-17: addresses and routes are such that the DUT forwards by itself."""
-    target = "right" if origin == "left" else "left"
+    target: SideName = "right" if origin == "left" else "left"
     with linux_lab(plan, name=lab_name) as lab, wire(lab, plan) as tester:
         sent = tester.frame(origin, 0, plan.right.hosts.count - 1, b"evenhand test frame")
         tester.send(origin, sent)
@@ -41,14 +43,15 @@ def test_a_frame_crosses_the_dut_with_its_hop_limit_lowered_and_nothing_else_cha
 @PLANS
 def test_the_dut_resolves_its_two_gateways_and_nobody_else(plan: AddressPlan, lab_name: str) -> None:
     """SEED-19: two entries whatever the number of hosts, found by ARP or ND; there are none before the first frame."""
+    ways: tuple[tuple[SideName, SideName], ...] = (("left", "right"), ("right", "left"))
     with linux_lab(plan, name=lab_name) as lab, wire(lab, plan) as tester:
         assert lab.neighbors() == []
         for host in (0, 1, 255, 256, 40_000, plan.left.hosts.count - 1):
-            for origin, target in (("left", "right"), ("right", "left")):
+            for origin, target in ways:
                 tester.send(origin, tester.frame(origin, host, host, b"x" * 18))
                 tester.receive_udp(target)
         neighbors = lab.neighbors()
-    assert [(n.side, n.address) for n in neighbors] == [("left", str(plan.left.gateway.ip)), ("right", str(plan.right.gateway.ip))]
+    assert [(n.side, n.address) for n in neighbors] == [("left", gateway_of(plan.left)), ("right", gateway_of(plan.right))]
     assert [n.mac for n in neighbors] == [tester.tester_mac["left"], tester.tester_mac["right"]]
     assert set(tester.resolved) == {n.address for n in neighbors}
 

@@ -11,7 +11,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lab_holder import holder
 
 from evenhand.errors import HostError
 from evenhand.lab import build as lab_build
@@ -19,6 +18,7 @@ from evenhand.lab import lab_down, lab_status, lab_up, linux_lab, state
 from evenhand.lab.namespaces import make_namespace, namespace_path, remove_namespace, run_inside
 from evenhand.lab.napi import napi_threads
 from evenhand.plan import make_plan
+from tests.lab.lab_holder import holder
 
 pytestmark = pytest.mark.root
 V4, V6 = make_plan("gateway_v4"), make_plan("gateway_v6")

@@ -9,12 +9,12 @@ import signal
 from pathlib import Path
 
 import pytest
-from lab_holder import holder
 
 from evenhand.cli.main import main
 from evenhand.errors import HostError
 from evenhand.lab import lab_down, lab_status, lab_up, limits, linux_lab, state
 from evenhand.plan import make_plan
+from tests.lab.lab_holder import holder
 
 KERNELS_OWN = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
 FULL = make_plan("direct_v4_net16")

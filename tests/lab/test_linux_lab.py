@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from evenhand.errors import HostError, RequestError
 from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up, linux_lab
 from evenhand.lab.build import OFFLOADS, read_offloads
 from evenhand.lab.namespaces import run_inside
-from evenhand.plan import make_plan
+from evenhand.plan import AddressPlan, make_plan
 
 V4, V6 = make_plan("gateway_v4"), make_plan("gateway_v6")
 LAB = LinuxLab(name="linux", plan="gateway_v4", ip_version=4, dut_cpu=0, tester_cpus=(1,))
@@ -55,7 +56,7 @@ def test_without_root_the_error_says_what_to_do(lab_name: str, monkeypatch: pyte
 
 @pytest.mark.root
 @pytest.mark.parametrize("plan", [V4, V6], ids=lambda p: p.name)
-def test_the_set_up_is_open_loop(plan, lab_name: str) -> None:  # type: ignore[no-untyped-def]
+def test_the_set_up_is_open_loop(plan: AddressPlan, lab_name: str) -> None:
     """A slow DUT must lose frames and not slow the tester: XDP on both DUT ends, NAPI threads on the DUT's CPU alone."""
     with linux_lab(plan, name=lab_name) as lab:
         facts = lab.facts()
@@ -94,7 +95,7 @@ def test_the_testers_ends_are_silent_and_alter_no_frame(lab_name: str) -> None:
             ).stdout
             assert "inet" not in show
             assert ",UP,LOWER_UP" in show
-            offloads = run_inside(lab.tester_namespace, lambda interface=interface: read_offloads(interface))
+            offloads = run_inside(lab.tester_namespace, partial(read_offloads, interface))
             assert offloads == dict.fromkeys(OFFLOADS, False)
 
 

@@ -104,7 +104,7 @@ def test_without_ssh_the_package_is_named(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_a_lab_whose_machine_has_ended_is_there_and_says_so(folder: Path) -> None:
-    lab = VmLab(**{**lab_of("vm"), "tester_cpus": (1,)})  # type: ignore[arg-type]
+    lab = VmLab(name="vm", plan=V4.name, ip_version=4, dut_cpu=0, tester_cpus=(1,), ssh_port=2222)
     with pytest.raises(HostError, match="has ended") as refusal:
         lab.check_running()
     assert refusal.value.where == "lab:vm"

@@ -75,7 +75,7 @@ def test_man_finds_no_fault(pages: dict[str, str], tmp_path: Path) -> None:
     """As lintian asks it."""
     for name, page in pages.items():
         (tmp_path / name).write_text(page)
-        command = ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", tmp_path / name]
+        command = ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(tmp_path / name)]
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=60, env={**os.environ, "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": "80"}
         )

@@ -128,8 +128,8 @@ def test_the_wheel_has_every_file_of_the_package(tmp_path: Path) -> None:
         "--no-build-isolation",
         "--no-index",
         "--wheel-dir",
-        tmp_path,
-        ROOT,
+        str(tmp_path),
+        str(ROOT),
     ]
     subprocess.run(command, check=True, timeout=120)
     (wheel,) = tmp_path.glob("*.whl")

@@ -122,8 +122,8 @@ def test_hosts_with_macs_of_their_own_are_told() -> None:
 
 def test_ports_that_are_fixed_are_one_each() -> None:
     """SEED-46, SEED-49: a range whose mode is fixed sends its first port alone."""
-    ports = {"source_ports": UdpRange(first=1024, last=65535, mode="fixed"), "destination_ports": UdpRange(first=7, last=7, mode="fixed")}
-    traffic = Traffic(plan=make_plan("gateway_v6", **ports))
+    source, destination = UdpRange(first=1024, last=65535, mode="fixed"), UdpRange(first=7, last=7, mode="fixed")
+    traffic = Traffic(plan=make_plan("gateway_v6", source_ports=source, destination_ports=destination))
     assert traffic.udp_ports == "source 1024 (fixed), destination 7 (fixed)"
     assert traffic.to_document()["udp_ports"]["source"] == {"first": 1024, "last": 1024, "mode": "fixed"}
     assert not {"source ports", "destination ports"} & set(traffic.modes)

@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 
 from evenhand.errors import PlanError
-from evenhand.plan import AddressPlan, HostRange, NetworkRange, PlanSide, UdpRange, check_plan, make_plan
+from evenhand.plan import AddressPlan, HostRange, NetworkRange, PlanSide, SideName, UdpRange, check_plan, make_plan
 
 ip, interface, network = ipaddress.ip_address, ipaddress.ip_interface, ipaddress.ip_network
 
 
-def changed(plan: AddressPlan, side: str, **fields: Any) -> AddressPlan:
+def changed(plan: AddressPlan, side: SideName, **fields: Any) -> AddressPlan:
     """The plan with other fields of one side; `hosts_*` are fields of its host range."""
-    old: PlanSide = getattr(plan, side)
+    old: PlanSide = plan.left if side == "left" else plan.right
     of_hosts = {name.removeprefix("hosts_"): value for name, value in fields.items() if name.startswith("hosts_")}
     of_side = {name: value for name, value in fields.items() if not name.startswith("hosts_")}
-    return replace(plan, **{side: replace(old, **of_side, hosts=replace(old.hosts, **of_hosts))})
+    new = replace(old, **of_side, hosts=replace(old.hosts, **of_hosts))
+    return replace(plan, left=new) if side == "left" else replace(plan, right=new)
 
 
 def refusal(plan: AddressPlan) -> str:

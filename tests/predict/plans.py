@@ -19,7 +19,8 @@ def brute_force(plan: AddressPlan, model: DeviceModel, direction: Direction) -> 
     source, destination = plan.sides if direction == "forward" else plan.sides[::-1]
     ports: list[tuple[int, int]] = [(0, 0)]
     if model.hash_type == "type2":
-        ports = list(product(*(range(udp.first, udp.last + 1) for udp in (plan.source_ports, plan.destination_ports))))
+        of_source, of_destination = (range(udp.first, udp.last + 1) for udp in (plan.source_ports, plan.destination_ports))
+        ports = list(product(of_source, of_destination))
     combinations = product(_addresses(source.hosts), _addresses(destination.hosts), ports)
     counts = Counter(element_of(model, *combination) for combination in combinations)
     return tuple(counts[element] for element in range(model.elements))

@@ -24,7 +24,7 @@ from evenhand.plan import (
     make_plan,
 )
 from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
-from evenhand.predict import BOTH_DIRECTIONS, DeviceModel, element_of, loads, predict
+from evenhand.predict import BOTH_DIRECTIONS, DeviceModel, element_of, loads, predict, toeplitz
 from evenhand.predict.loads import walsh_hadamard
 from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
@@ -141,7 +141,7 @@ def test_all_hosts_with_all_ports_are_counted_exactly(family: Any, symmetric: bo
 def test_the_work_grows_with_the_values_and_not_with_their_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
     """RSS-06: 65,536 x 65,536 pairs are predicted at once because each value of each field is hashed once."""
     hashed: list[int] = []
-    real = loads.contributions
+    real = toeplitz.contributions
 
     def counting(key: bytes, bit_offset: int, values: Any) -> Any:
         hashed.append(len(values))

@@ -26,12 +26,13 @@ LINE_BPS = 10e9
 LINE_FPS = {64: 14_880_952, 128: 8_445_945, 512: 2_349_624, 1024: 1_197_318, 1518: 812_743}
 ELEMENT_FPS = 625_000.0
 NOW = "2026-03-02T08:{:02d}:00Z"
+DUT: dict[str, str | None] = {
+    "system": "Debian GNU/Linux 12", "kernel": "6.1.0", "cpu_model": "Intel Xeon E5-2667 v3", "sockets": "2", "cores": "16",
+    "clock": "fixed at 1.2 GHz", "turbo": "off", "hyper_threading": "off", "memory_size": "128 GB", "nic": "Intel X540-T2",
+    "driver": "ixgbe", "kernel_parameters": None, "flow_hash": "type 1: addresses only", "policing": None,
+}  # fmt: skip
 TESTBED = {
-    "dut": {
-        "system": "Debian GNU/Linux 12", "kernel": "6.1.0", "cpu_model": "Intel Xeon E5-2667 v3", "sockets": "2", "cores": "16",
-        "clock": "fixed at 1.2 GHz", "turbo": "off", "hyper_threading": "off", "memory_size": "128 GB", "nic": "Intel X540-T2",
-        "driver": "ixgbe", "kernel_parameters": None, "flow_hash": "type 1: addresses only", "policing": None,
-    },
+    "dut": DUT,
     "tester": {"architecture": "x86_64"},
     "testbed": {
         "isolated_test_environment": True, "left": {"device": "0000:01:00.0", "line_rate": 1e10}, "right": {"device": "0000:01:00.1"},
@@ -119,7 +120,7 @@ def recovery_record(point: Point, *, chance: random.Random) -> PointRecord:
 def profile_of(plan: AddressPlan, size: int) -> Profile:
     return Profile(
         plan=plan, frame_size=size, seed=1, directions=("forward", "reverse"), line_rate_bps=LINE_BPS, theoretical_fps=LINE_FPS[size],
-        dut=TESTBED["dut"],  # type: ignore[arg-type]
+        dut=DUT,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 from evenhand.errors import HostError
 from evenhand.host import survey_host
 from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts
+from evenhand.lab.build import SIDES
 from evenhand.plan import SideName, make_plan
 from evenhand.procedure import DUT_WAY, LOOPED_WAY, CeilingEntry, Profile
 from evenhand.report.check import (
@@ -109,7 +110,7 @@ def test_nics_are_whole_at_80_columns_with_the_commands_that_bind_them_and_take_
 
 @pytest.mark.parametrize("is_resolved", [True, False])
 def test_ports_are_whole_at_80_columns(is_resolved: bool) -> None:
-    ports = [make_port(side, number, is_resolved=is_resolved) for number, side in enumerate(("left", "right"))]  # type: ignore[arg-type]
+    ports = [make_port(side, number, is_resolved=is_resolved) for number, side in enumerate(SIDES)]
     text = shown(ports_table(ports))
     assert "10 Gbps" in text
     assert "9,000" in text
@@ -130,7 +131,7 @@ def make_port(side: SideName, number: int, *, is_resolved: bool) -> PortFacts:
         "device": LONG.format(number), "driver": "net_memif", "mac": "02:00:00:00:00:01", "link_up": True, "line_rate_bps": 1e10,
         "receive_ring_frames": 2048, "transmit_ring_frames": 2048, "hardware_stamps": "none",
     }  # fmt: skip
-    resolved = {side: {"dut_mac": "02:00:00:00:d0:01", "static": False}} if is_resolved else {}
+    resolved: dict[str, object] = {side: {"dut_mac": "02:00:00:00:d0:01", "static": False}} if is_resolved else {}
     interface = InterfaceFacts(mtu=9000, flow_hash={"udp4": "sdfn", "udp6": None})
     return port_facts(side, opened={side: opened}, resolved=resolved, workers=lay_out_workers(range(8), 2), interface=interface)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -24,8 +25,8 @@ PROFILE = Profile(
 GOALS = MlrGoals(goals=(MlrGoal(name="NDR"), MlrGoal(name="PDR", loss_ratio=0.005)), max_fps=1e6)
 
 
-def found(goals: MlrGoals = GOALS, **device: float) -> MlrResult:
-    return find_goals(SimulatedMeasurer(**{"limit_fps": 640_000, **device}), goals)  # type: ignore[arg-type]
+def found(goals: MlrGoals = GOALS, *, limit_fps: float = 640_000, tester_ceiling_fps: float = math.inf) -> MlrResult:
+    return find_goals(SimulatedMeasurer(limit_fps=limit_fps, tester_ceiling_fps=tester_ceiling_fps), goals)
 
 
 def shown(*renderables: object) -> str:
@@ -61,16 +62,16 @@ def test_each_goal_is_told_with_both_bounds_and_all_its_attributes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "words"),
+    ("limit_fps", "tester_ceiling_fps", "words"),
     [
-        ({"limit_fps": 2e6}, "at or above the maximum of 1,000,000 fps"),
-        ({"limit_fps": 10}, "below the minimum of 1,000 fps"),
-        ({"tester_ceiling_fps": 300_000}, "tester limit"),
+        (2e6, math.inf, "at or above the maximum of 1,000,000 fps"),
+        (10, math.inf, "below the minimum of 1,000 fps"),
+        (640_000, 300_000, "tester limit"),
     ],
 )
-def test_an_irregular_result_says_why(device: dict[str, float], words: str) -> None:
+def test_an_irregular_result_says_why(limit_fps: float, tester_ceiling_fps: float, words: str) -> None:
     """MLR-10."""
-    result = found(**device)
+    result = found(limit_fps=limit_fps, tester_ceiling_fps=tester_ceiling_fps)
     table = shown(goals_table(result))
     assert table.count("irregular") == 2
     assert words in table

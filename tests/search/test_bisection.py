@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,10 +37,15 @@ def test_the_limit_lies_in_the_bracket_and_both_bounds_were_tried(limit: int, ma
 
 def test_what_is_known_saves_trials() -> None:
     """R9004-06: fifty searches for the same limit."""
+
+    def passes(tried: list[int], number: int) -> bool:
+        tried.append(number)
+        return number <= 640
+
     plain: list[int] = []
-    find_largest(lambda number: plain.append(number) or number <= 640, maximum=29_761_904)
+    find_largest(partial(passes, plain), maximum=29_761_904)
     near: list[int] = []
-    find_largest(lambda number: near.append(number) or number <= 640, maximum=29_761_904, known=640)
+    find_largest(partial(passes, near), maximum=29_761_904, known=640)
     assert near == [640, 641]
     assert plain[0] == 29_761_904
     assert len(plain) == 26

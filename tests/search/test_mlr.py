@@ -38,8 +38,8 @@ STABLE_TRIALS = 80
 """More are never made for NDR and PDR on a device that always does the same."""
 
 
-def search(device: SimulatedMeasurer, *goals: MlrGoal, **more: float) -> MlrResult:
-    return find_goals(device, MlrGoals(goals=goals or (NDR, PDR), max_fps=MAX_FPS, **more))  # type: ignore[arg-type]
+def search(device: SimulatedMeasurer, *goals: MlrGoal, **more: int) -> MlrResult:
+    return find_goals(device, MlrGoals(goals=goals or (NDR, PDR), max_fps=MAX_FPS, **more))
 
 
 def classes_of(device: SimulatedMeasurer, goal: MlrGoal) -> dict[float, LoadClass]:

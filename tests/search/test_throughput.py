@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Required, TypedDict, Unpack
 
 import pytest
 from hypothesis import given
@@ -30,9 +31,33 @@ limits = st.floats(min_value=0, max_value=2 * MAX_FPS)
 precisions = st.sampled_from([0.0005, 0.005, 0.01, 0.1])
 
 
-def search(device: SimulatedMeasurer, *, on_progress: Callable[[SearchEvent], None] | None = None, **goal: float) -> ThroughputResult:
-    options = {"max_fps": MAX_FPS, "duration_s": 1.0, "final_duration_s": 60.0, "loss_ratio": device.loss_ratio_limit, **goal}
-    return find_throughput(device, ThroughputGoal(**options), on_progress=on_progress)  # type: ignore[arg-type]
+class GoalFields(TypedDict, total=False):
+    """Those of a `ThroughputGoal` that tests choose."""
+
+    max_fps: float
+    min_fps: float
+    precision: float
+    duration_s: float
+    final_duration_s: float
+    max_trials: int
+    patience: int
+
+
+class Device(TypedDict, total=False):
+    """Those of a `SimulatedMeasurer`."""
+
+    limit_fps: Required[float]
+    knee_fps: float
+    buffer_frames: float
+    noise_probability: float
+    invalid_probability: float
+
+
+def search(
+    device: SimulatedMeasurer, *, on_progress: Callable[[SearchEvent], None] | None = None, **goal: Unpack[GoalFields]
+) -> ThroughputResult:
+    options: GoalFields = {"max_fps": MAX_FPS, "duration_s": 1.0, "final_duration_s": 60.0, **goal}
+    return find_throughput(device, ThroughputGoal(**options, loss_ratio=device.loss_ratio_limit), on_progress=on_progress)
 
 
 @given(limit_fps=limits, precision=precisions)
@@ -111,7 +136,7 @@ def test_loads_stay_between_minimum_and_maximum(limit_fps: float, min_fps: float
     ids=lambda device: ",".join(f"{name}={value}" for name, value in device.items()),
 )  # fmt: skip
 @pytest.mark.parametrize("is_guided", [False, True])
-def test_trials_that_stop_when_they_have_failed_find_the_same(device: dict[str, float], is_guided: bool) -> None:
+def test_trials_that_stop_when_they_have_failed_find_the_same(device: Device, is_guided: bool) -> None:
     """R2544-20, R2544-21: the same bounds by the same proofs, only sooner."""
     goal = ThroughputGoal(max_fps=1_488_095, precision=0.001, duration_s=1, final_duration_s=60, is_guided=is_guided)
     whole, early = (SimulatedMeasurer(**device, seed=3, stops_when_failed=stops) for stops in (False, True))
@@ -306,7 +331,7 @@ def test_the_estimate_learns_that_loads_are_repeated() -> None:
         {"min_fps": 0}, {"min_fps": 2e6},
     ],
 )  # fmt: skip
-def test_goals_that_cannot_be_met_are_refused(goal: dict[str, float]) -> None:
+def test_goals_that_cannot_be_met_are_refused(goal: GoalFields) -> None:
     with pytest.raises(RequestError):
         search(SimulatedMeasurer(limit_fps=1), on_progress=None, **goal)
 

@@ -70,7 +70,7 @@ def test_every_procedure_has_its_figure() -> None:
     for name, value in expected.items():
         (point,) = read_record(FILES / f"version-1-{name}.evenhand").points
         assert point.point.procedure == name
-        assert point.values == (pytest.approx(value, rel=1e-3),)
+        assert point.values == pytest.approx((value,), rel=1e-3)
     throughput, bursts = read_record(FILES / "version-1-back-to-back.evenhand").points
     assert throughput.point.procedure == "throughput"
     assert bursts.values == (1422.0, 1422.0)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from evenhand.plan import SideName
 from evenhand.testbed import LEAST_MEMORY_MB, needed_memory_mb
 
 WORKERS = [
@@ -14,7 +15,7 @@ WORKERS = [
 ]
 
 
-def ports(device: str) -> dict[str, dict[str, str]]:
+def ports(device: str) -> dict[SideName, dict[str, str]]:
     return {side: {"device": device} for side in ("left", "right")}
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,9 +77,9 @@ def test_numbers_of_frames_are_read_exactly(text: str, frames: int) -> None:
         (units.parse_memory, "512"),
     ],
 )
-def test_a_refusal_shows_the_value_and_the_accepted_forms(parse: object, text: str) -> None:
+def test_a_refusal_shows_the_value_and_the_accepted_forms(parse: Callable[..., object], text: str) -> None:
     with pytest.raises(RequestError) as caught:
-        parse(text, where="--option")  # type: ignore[operator]
+        parse(text, where="--option")
     assert repr(text) in caught.value.what
     assert caught.value.where == "--option"
     assert "like" in caught.value.next_step
@@ -111,13 +113,13 @@ def test_a_refusal_shows_the_value_and_the_accepted_forms(parse: object, text: s
         (units.parse_count, "100 frames", "Did you mean 100?"),
     ],
 )
-def test_a_unit_of_others_is_refused_with_the_nearest_right_one(parse: object, text: str, advice: str) -> None:
+def test_a_unit_of_others_is_refused_with_the_nearest_right_one(parse: Callable[..., object], text: str, advice: str) -> None:
     """What people write elsewhere is not guessed, and what it would be here can be pasted."""
     with pytest.raises(RequestError) as caught:
-        parse(text)  # type: ignore[operator]
+        parse(text)
     assert caught.value.next_step.startswith((advice, f"A rate counts frames: {advice}"))
     if "mean" in advice:
-        parse(advice.removeprefix("Did you mean ").removesuffix("?"))  # type: ignore[operator]
+        parse(advice.removeprefix("Did you mean ").removesuffix("?"))
 
 
 @pytest.mark.parametrize("quantity", [value for value in vars(units).values() if isinstance(value, units.Quantity)], ids=lambda q: q.name)

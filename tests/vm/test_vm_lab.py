@@ -88,7 +88,7 @@ def frame(document: dict[str, Any]) -> bytes:
 
 
 def drawn(plan: str, *options: str, count: int = FRAMES) -> list[dict[str, Any]]:
-    command = [Path(sys.executable).parent / "evenhand", "plan", "frames", plan, "--count", str(count), "--format", "jsonl", *options]
+    command = [str(Path(sys.executable).parent / "evenhand"), "plan", "frames", plan, "--count", str(count), "--format", "jsonl", *options]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [json.loads(line) for line in text.splitlines()]
 

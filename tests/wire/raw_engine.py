@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from wire_session import NOBODY, one_worker
-
-from evenhand.plan import AddressPlan, gateway_v4
+from evenhand.lab.build import SIDES
+from evenhand.plan import AddressPlan, SideName, gateway_v4
 from evenhand.testbed import needed_memory_mb
 from evenhand.trial import find_engine
+from tests.wire.wire_session import NOBODY, one_worker
 
 Document = dict[str, Any]
 
@@ -69,9 +69,9 @@ class RawEngine:
 def open_request(plan: AddressPlan | None = None, *, dut_macs: tuple[str, str] | None = NOBODY, request_id: int = 1) -> Document:
     """Ports that nothing ever comes from."""
     plan = plan or gateway_v4()
-    ports: dict[str, Document] = {"left": {"device": "net_null0,no-rx=1"}, "right": {"device": "net_null1,no-rx=1"}}
+    ports: dict[SideName, Document] = {"left": {"device": "net_null0,no-rx=1"}, "right": {"device": "net_null1,no-rx=1"}}
     if dut_macs:
-        for side, mac in zip(("left", "right"), dut_macs, strict=True):
+        for side, mac in zip(SIDES, dut_macs, strict=True):
             ports[side]["dut_mac"] = mac
     workers = one_worker()
     return {

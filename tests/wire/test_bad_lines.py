@@ -9,13 +9,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from raw_engine import RawEngine, open_request
-from wire_session import cpus
 
 from evenhand.errors import HostError
 from evenhand.plan import make_plan
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference import ReferenceDut
+from tests.wire.raw_engine import RawEngine, open_request
+from tests.wire.wire_session import cpus
 
 pytestmark = pytest.mark.wire
 CONTRACT = Path(__file__).resolve().parents[2] / "contract"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -90,7 +91,7 @@ def killed_and_resumed(folder: Path, campaign: str, *, after_trials: int) -> Cam
     return record
 
 
-def trials_of(record: CampaignRecord) -> list[dict[str, Any]]:
+def trials_of(record: CampaignRecord) -> list[Mapping[str, Any]]:
     return [trial.result.raw for p in record.points for r in p.repetitions for s in r.searches for trial in s.trials]
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from wire_session import QUIET_FPS, Document, dut_of, engine, open_ports, run_trial, valid_trial
 
 from evenhand.lab import LinuxLab, Neighbor, linux_lab
 from evenhand.lab.build import write_sysctls
 from evenhand.lab.namespaces import run_inside
 from evenhand.plan import TOPOLOGIES, AddressPlan, make_plan
 from evenhand.trial import EngineSession, LearningResult, find_engine, learn
+from tests.wire.wire_session import QUIET_FPS, Document, dut_of, engine, open_ports, run_trial, valid_trial
 
 pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")]
 LOAD_FPS = 5_000
@@ -49,7 +49,7 @@ def answered(lab: LinuxLab) -> list[Neighbor]:
 
 def expected(plan: AddressPlan, opened: Document) -> set[tuple[str, str, str]]:
     """Side, address and MAC of every neighbour that the DUT has to have."""
-    found = set()
+    found: set[tuple[str, str, str]] = set()
     for side in plan.sides:
         hosts = side.hosts
         every = [hosts.address(host, network) for network in range(hosts.network_count) for host in range(hosts.count)]

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from raw_engine import RawEngine, open_request
-from wire_session import cpus
 
 from evenhand.plan import gateway_v4
 from evenhand.trial import MAX_PROOF_FRAMES, find_engine
+from tests.wire.raw_engine import RawEngine, open_request
+from tests.wire.wire_session import cpus
 
 pytestmark = pytest.mark.wire
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from raw_engine import RawEngine
-from wire_session import one_worker
 
 from evenhand.plan import gateway_v4
 from evenhand.trial import find_engine
+from tests.wire.raw_engine import RawEngine
+from tests.wire.wire_session import one_worker
 
 pytestmark = pytest.mark.wire
 

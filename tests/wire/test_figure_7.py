@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -38,8 +38,8 @@ class Case:
 
     @property
     def model(self) -> DeviceModel:
-        key = {"key": symmetric_key()} if self.key == "openbsd" else {}
-        return DeviceModel(elements=self.elements, rate_fps=ELEMENT_FPS[self.elements], **key)
+        model = DeviceModel(elements=self.elements, rate_fps=ELEMENT_FPS[self.elements])
+        return replace(model, key=symmetric_key()) if self.key == "openbsd" else model
 
     def predicted(self) -> dict[int, float]:
         """Frames per second per direction by hosts a side: doubling series."""

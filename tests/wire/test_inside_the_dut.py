@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT
 
 from evenhand.dut.facts import CHANGED_BY_SET_UP
 from evenhand.lab import LinuxLab, linux_lab
-from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.plan import AddressPlan, Direction, SideName, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed, Setup
 from evenhand.procedure.events import Note
 from evenhand.series import read_record
 from evenhand.series.store import RunStore
 from evenhand.trial import Limits, TrialResult, Waits
 from tests.dut.namespace_shell import NamespaceShell, reachable_lab
+from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT
 
 pytestmark = [
     pytest.mark.wire,
@@ -62,10 +62,10 @@ def test_packets_that_the_dut_counts_are_those_that_the_tester_sent(rig: Rig) ->
     assert result.is_pass, result.reasons
     seen = result.raw["dut"]
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(seen)
-    for side in ("left", "right"):
+    ways: tuple[tuple[SideName, Direction, Direction], ...] = (("left", "forward", "reverse"), ("right", "reverse", "forward"))
+    for side, direction, back in ways:
         interface = seen["interfaces"][side]
         assert interface["name"] == lab.dut_interface(side)
-        direction, back = ("forward", "reverse") if side == "left" else ("reverse", "forward")
         # Beside the test frames there are the learning frame and its answer, and now and then a question of the DUT's own.
         assert interface["received_packets"] - result.directions[direction].offered_frames in range(1, MOST_NEIGHBOR_FRAMES)
         assert interface["sent_packets"] - result.directions[back].received_frames in range(1, MOST_NEIGHBOR_FRAMES)

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from wire_session import NOBODY, engine, one_worker, open_ports
 
 from evenhand.errors import RequestError
 from evenhand.plan import gateway_v4
 from evenhand.trial import find_engine
+from tests.wire.wire_session import NOBODY, engine, one_worker, open_ports
 
 pytestmark = pytest.mark.wire
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace")

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from wire_session import cpus, engine, measure, memif_cable, open_ports
 
 from evenhand.errors import RequestError
 from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure.setup import make_lab_setup, make_reference_setup
 from evenhand.reference import ReferenceDut, reference_router
+from tests.wire.wire_session import cpus, engine, measure, memif_cable, open_ports
 
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")]
 
@@ -44,7 +45,7 @@ def test_the_kernel_forwards_jumbo_frames_where_its_links_take_them(plan: Addres
 
 @pytest.mark.root
 @pytest.mark.parametrize(("driver", "largest"), [("af_xdp", 1518), ("af_packet", 1518)])
-def test_a_port_that_does_not_take_a_size_says_how_large_its_frames_are(driver: str, largest: int) -> None:
+def test_a_port_that_does_not_take_a_size_says_how_large_its_frames_are(driver: Literal["af_xdp", "af_packet"], largest: int) -> None:
     """R8219-20: nothing is sent, and the interface of the kernel keeps the MTU that its host gave it."""
     plan = gateway_v4()
     with linux_lab(plan, name="jumbo") as lab:

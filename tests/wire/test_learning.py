@@ -7,32 +7,34 @@ import ipaddress
 import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
-from captures import sent_frames, without_time
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
-from wire_session import NOBODY, Document, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
 
 from evenhand.errors import RequestError
 from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.trial import EngineSession, LearningProgress, find_engine, learn
+from tests.wire.captures import sent_frames, without_time
+from tests.wire.wire_session import NOBODY, Document, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
 
 pytestmark = pytest.mark.wire
 DIRECT = pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v4_net16", "direct_v6", "nets_v4_multi_host", "nets_v6_direct"])
 DUT_MAC = "02:00:00:00:d0:02"
-FAST = {"rate_fps": 50_000, "wait_s": 0.3}
+learn_fast = partial(learn, rate_fps=50_000, wait_s=0.3)
 
 
 def learning_frames_of(document: Document) -> str:
     """What a trial says of its learning frames."""
-    return next(deviation["text"] for deviation in document["deviations"] if deviation["requirement"] == "R2544-34")
+    text: str = next(deviation["text"] for deviation in document["deviations"] if deviation["requirement"] == "R2544-34")
+    return text
 
 
 def direct(name: str, hosts: int, networks: int | None = None) -> AddressPlan:
@@ -47,7 +49,7 @@ def test_over_a_cable_every_host_is_reached_at_once(name: str, tmp_path: Path) -
     with engine() as session:
         open_ports(session, plan, *memif_cable(tmp_path))
         before = run_trial(session, trial=1, duration_s=0.1)
-        result = learn(session, on_progress=told.append, **FAST)
+        result = learn_fast(session, on_progress=told.append)
         document = valid_trial(session, rate_fps=5_000, duration_s=0.2, trial=2)
     assert result.is_complete
     for side in plan.sides:
@@ -82,7 +84,7 @@ def test_behind_nobody_every_host_is_unreachable() -> None:
     plan = make_plan("direct_v4_net24")
     with engine() as session:
         open_ports(session, plan, "net_null0,no-rx=1", "net_null1,no-rx=1")
-        result = learn(session, rounds=2, directions=["forward"], **FAST)
+        result = learn_fast(session, rounds=2, directions=["forward"])
     assert set(result.sides) == {"right"}
     right = result.sides["right"]
     assert (right.hosts, right.reachable, right.rounds, right.questions_answered) == (253, 0, 2, 0)
@@ -96,7 +98,7 @@ def test_the_frames_of_learning_lead_to_each_host_once(name: str, tmp_path: Path
     capture = tmp_path / "left.pcap"
     with engine() as session:
         opened = open_ports(session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}")
-        learn(session, rounds=1, directions=["forward"], **FAST)
+        learn_fast(session, rounds=1, directions=["forward"])
         session.request("close")
     frames = rdpcap(str(capture))
     network = IP if plan.ip_version == 4 else IPv6
@@ -148,7 +150,7 @@ def test_frames_carry_the_mac_that_their_host_answers_with(tmp_path: Path) -> No
         open_ports(session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}", host_macs="pseudorandom")
         for trial in (1, 2):
             run_trial(session, trial=trial, directions=["forward"], rate_fps=1_000, duration_s=0.1)
-        learn(session, rounds=1, directions=["forward"], **FAST)
+        learn_fast(session, rounds=1, directions=["forward"])
         session.request("close")
         preview = session.request(
             "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=1, direction="forward", count=100,

@@ -13,13 +13,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from wire_session import engine, memif_cable, open_ports
 
 from evenhand.errors import HostError
 from evenhand.own_folder import LOCK, own_folder
 from evenhand.plan import gateway_v4
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference import ReferenceDut, reference_router
+from tests.wire.wire_session import engine, memif_cable, open_ports
 
 pytestmark = pytest.mark.wire
 

@@ -18,12 +18,13 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.sendrecv import srp1
 from scapy.utils import rdpcap
-from wire_session import MOST_ATTEMPTS, PATIENT, Document, dut_of, engine, open_ports, run_trial, valid_trial
 
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.lab.namespaces import run_inside
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import EngineSession, find_engine
+from tests.lab.lab_wire import gateway_of
+from tests.wire.wire_session import MOST_ATTEMPTS, PATIENT, Document, dut_of, engine, open_ports, run_trial, valid_trial
 
 pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")]
 LOAD_FPS = 5_000
@@ -51,7 +52,7 @@ def test_full_range_trial_through_the_router(rig: Rig) -> None:
     assert all(d["received_frames"] == LOAD_FPS for d in document["directions"].values())
     assert all(d["corrupted_frames"] == 0 for d in document["directions"].values())
     answered = {n.address for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")}
-    assert answered == {str(plan.left.gateway.ip), str(plan.right.gateway.ip)}
+    assert answered == {gateway_of(plan.left), gateway_of(plan.right)}
 
 
 def test_frames_inside_the_namespace_are_those_of_plan_frames(rig: Rig, tmp_path: Path) -> None:
@@ -124,22 +125,22 @@ def test_neighbours_are_answered_before_during_and_between_trials(rig: Rig) -> N
         # Asked again as a kernel does: a busy host may lose a question.
         return run_inside(lab.dut_namespace, lambda: _ask(lab, plan, str(target), patience_s, retries))
 
-    assert _answered_mac(ask(plan.left.gateway.ip)) == mac
+    assert _answered_mac(ask(gateway_of(plan.left))) == mac
     answers: list[Packet | None] = []
 
     def ask_during_the_trial(event: Document) -> None:
         if event["phase"] == "learning":
             answers.clear()
         if event["phase"] == "sending":
-            answers.append(ask(plan.left.gateway.ip))
+            answers.append(ask(gateway_of(plan.left)))
 
     document = valid_trial(session, rate_fps=1_000, duration_s=2, on_event=ask_during_the_trial, limits=PATIENT)
     assert answers
     assert all(_answered_mac(answer) == mac for answer in answers)
     assert document["verdict"] == "PASS", document["reasons"]
     assert document["directions"]["reverse"]["neighbor_frames"] >= len(answers)
-    assert _answered_mac(ask(plan.left.gateway.ip)) == mac
-    for host in (plan.left.hosts.first_address, plan.left.hosts.last_address, plan.right.gateway.ip):
+    assert _answered_mac(ask(gateway_of(plan.left))) == mac
+    for host in (plan.left.hosts.first_address, plan.left.hosts.last_address, gateway_of(plan.right)):
         assert ask(host, patience_s=1, retries=0) is None
 
 

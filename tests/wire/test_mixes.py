@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captures import UDP_CHECKSUM_AT, sent_frames, tag_of, without_time
 from scapy.utils import rdpcap
-from wire_session import NOBODY, QUIET_FPS, engine, memif_cable, open_ports, run_trial, valid_trial
 
 from evenhand.plan import AddressPlan, Imix, gateway_v4, gateway_v6, make_plan, mix_request, mix_versions, parse_imix
 from evenhand.trial import TrialResult, find_engine
+from tests.wire.captures import UDP_CHECKSUM_AT, sent_frames, tag_of, without_time
+from tests.wire.wire_session import NOBODY, QUIET_FPS, Document, engine, memif_cable, open_ports, run_trial, valid_trial
 
 pytestmark = pytest.mark.wire
 IMIX = parse_imix("imix:aaafg")
@@ -104,7 +104,7 @@ def test_an_imix_of_ipv4_is_sent_as_its_letters_say(tmp_path: Path) -> None:
 def test_a_cable_brings_every_frame_of_a_mix(plan: AddressPlan, size: int | Imix, tmp_path: Path) -> None:
     """R6985-01, R5180-14, R2544-06: nothing is lost or of a wrong length, and the counts of the classes are those of the sequence."""
     mix = mix_request(plan, size)["mix"]
-    host_macs = {"host_macs": "pseudorandom"} if plan.is_direct else {}
+    host_macs: Document = {"host_macs": "pseudorandom"} if plan.is_direct else {}
     with engine() as session:
         open_ports(session, plan, *memif_cable(tmp_path), mix=mix, **host_macs)
         document = valid_trial(session, duration_s=0.3)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
 LIMIT_FPS = 20_000.0
 QUEUE_FRAMES = 1024
-"""25 ms of the element: what this machine's stalls make of an even load still fits, and hides 2.6 % of an overload for a second."""
+"""25 ms of the element: what this machine's stalls make of an even load still fits, and hides 5 % of an overload for half a second."""
 QUICK = evenhand.Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.2, restabilize_s=0.05)
 PATIENT = evenhand.Limits(offered_tolerance=0.02, overdue_tolerance=0.9)
 """A tester that is late is not what these tests are about."""
@@ -64,13 +64,13 @@ def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:
     """R2544-21, IPv4 and IPv6: the router's limit is set, so the truth is known."""
     events: list[evenhand.ProcedureEvent] = []
     goal = evenhand.ThroughputGoal(
-        max_fps=40_000, precision=0.05, duration_s=1, final_duration_s=1, loss_verifications=2, invalid_retries=30, patience=60
+        max_fps=40_000, precision=0.1, duration_s=0.5, final_duration_s=0.5, loss_verifications=2, invalid_retries=30, patience=60
     )  # fmt: skip
     with evenhand.open_testbed(testbed, on_event=events.append) as opened:
         found = opened.throughput(plan=testbed.stem, goal=goal, waits=QUICK, limits=PATIENT)
     assert found.outcome == "found", [str(trial.result.reasons) for trial in found.search.trials]
     assert found.throughput_fps is not None
-    assert LIMIT_FPS * 0.85 < found.throughput_fps < LIMIT_FPS * 1.05
+    assert LIMIT_FPS * 0.85 < found.throughput_fps < LIMIT_FPS * 1.1
     finished = [event for event in events if isinstance(event, evenhand.TrialFinished)]
     assert tuple(event.trial for event in finished) == found.search.trials
     document = found.to_document()
@@ -82,12 +82,12 @@ def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> Non
     """R2544-26, R2544-27, IPv4 and IPv6: above the set limit what does not fit is lost, below it nothing; every trial is stored."""
     run = tmp_path / "loss.evenhand"
     with evenhand.open_testbed(testbed, run=run) as opened:
-        goal = evenhand.LossGoal(max_fps=2 * LIMIT_FPS, step=0.1, duration_s=1.0, invalid_retries=30, patience=60)
+        goal = evenhand.LossGoal(max_fps=2 * LIMIT_FPS, step=0.1, duration_s=0.5, invalid_retries=30, patience=60)
         found = opened.loss(plan=testbed.stem, goal=goal, waits=QUICK, limits=PATIENT)
     measured = {round(point.share, 3): point.loss_ratio for point in found.points}
     for share, loss_ratio in measured.items():
         if loss_ratio is not None and share > 0.55:
-            assert loss_ratio == pytest.approx(1 - 0.5 / share, abs=0.06), share
+            assert loss_ratio == pytest.approx(1 - 0.5 / share, abs=0.08), share
     assert len(found.unmeasured) <= 2, [str(point.trials[-1].reasons) for point in found.unmeasured]
     assert found.outcome == "lossless", measured
     (stored,) = read_run(run).searches
@@ -104,7 +104,7 @@ def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
         with evenhand.open_testbed(path) as opened:
             for test, figure in ((evenhand.DelayTest.LATENCY, "typical"), (evenhand.DelayTest.PDV, "ipdv_median")):
                 goal = evenhand.DelayGoal(
-                    test=test, rate_fps=LIMIT_FPS, duration_s=1.0, from_s=0.5, repetitions=3, has_variation=test is evenhand.DelayTest.PDV,
+                    test=test, rate_fps=LIMIT_FPS, duration_s=0.5, from_s=0.2, repetitions=3, has_variation=test is evenhand.DelayTest.PDV,
                     invalid_retries=30, patience=60,
                 )  # fmt: skip
                 found = opened.delay(goal=goal, plan=plan, waits=QUICK, limits=PATIENT)

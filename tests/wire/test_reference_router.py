@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,13 @@ from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NS, IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
-from wire_session import QUIET_FPS, cpus, engine, open_ports, run_trial
 
 from evenhand.errors import EngineError, HostError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference import Defects, ReferenceDut, ReferenceRouter, reference_router
+from tests.wire.wire_session import QUIET_FPS, cpus, engine, open_ports, run_trial
 
 CONTRACT = Path(__file__).parents[2] / "contract"
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
@@ -98,7 +99,7 @@ def test_seeded_defects_are_counted_exactly(name: str) -> None:
     `make prove` does it with a million frames.
     """
     plan = make_plan(name)
-    at = {"loss": (10_000,), "duplication": (20_000,), "reordering": (30_000,), "corruption": (40_000,)}
+    at: dict[str, tuple[int, ...]] = {"loss": (10_000,), "duplication": (20_000,), "reordering": (30_000,), "corruption": (40_000,)}
     for _ in range(4):
         with reference_router(plan, ReferenceDut(defects=Defects(at=at))) as router:
             document = measure(router, plan, rate_fps=QUIET_FPS, duration_s=2.5)
@@ -126,7 +127,7 @@ def test_a_hash_of_addresses_only_loses_what_one_element_cannot_serve() -> None:
 
 
 def run_on_files(
-    folder: Path, plan: AddressPlan, left: list[Packet], right: list[Packet], *, expected: int
+    folder: Path, plan: AddressPlan, left: Sequence[Packet], right: Sequence[Packet], *, expected: int
 ) -> tuple[list[Packet], list[Packet], dict[str, Any]]:
     """What the router makes of these frames: out of the left port, out of the right one, and its counters."""
     for side, frames in (("left", left), ("right", right)):
@@ -169,20 +170,22 @@ def neighbors(plan: AddressPlan) -> dict[str, str]:
 def test_frames_of_another_maker_are_forwarded_right(tmp_path: Path, version: int) -> None:
     """R2544-40: hop, MACs and checksums as scapy computes them; what must not be forwarded is not."""
     plan = make_plan(f"gateway-v{version}")
-    net = IP if version == 4 else IPv6
-    hops = {"ttl": 64} if version == 4 else {"hlim": 64}
-    last_hop = {"ttl": 1} if version == 4 else {"hlim": 1}
+
+    def net(source: object, destination: object, hops: int = 64) -> Packet:
+        source, destination = str(source), str(destination)
+        return IP(src=source, dst=destination, ttl=hops) if version == 4 else IPv6(src=source, dst=destination, hlim=hops)
+
     ether = Ether(src=LEFT_MAC, dst=DUT_LEFT)
     hosts = [(plan.left.hosts.address(i), plan.right.hosts.address(65_000 - i)) for i in range(50)]
     good = [
-        ether / net(src=str(source), dst=str(destination), **hops) / UDP(sport=1000 + i, dport=7) / (b"payload" * (1 + i))
+        ether / net(source, destination) / UDP(sport=1000 + i, dport=7) / (b"payload" * (1 + i))
         for i, (source, destination) in enumerate(hosts)
     ]
-    source, destination = map(str, hosts[0])
+    source, destination = hosts[0]
     bad = [
-        ether / net(src=source, dst=destination, **last_hop) / UDP() / b"expired",
-        ether / net(src=source, dst="203.0.113.1" if version == 4 else "2001:db8::1", **hops) / UDP() / b"no route",
-        Ether(src=LEFT_MAC, dst="02:00:00:00:d0:99") / net(src=source, dst=destination, **hops) / UDP() / b"to another",
+        ether / net(source, destination, hops=1) / UDP() / b"expired",
+        ether / net(source, "203.0.113.1" if version == 4 else "2001:db8::1") / UDP() / b"no route",
+        Ether(src=LEFT_MAC, dst="02:00:00:00:d0:99") / net(source, destination) / UDP() / b"to another",
     ]
     _, right, counters = run_on_files(tmp_path, plan, good[:25] + bad + good[25:], [], expected=len(good))
     assert len(right) == len(good)

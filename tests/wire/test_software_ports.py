@@ -10,13 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captures import sent_frames, without_time
-from wire_session import FAST_WAITS, NOBODY, QUIET_FPS, cpus, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
 
 from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.testbed import lay_out_workers
 from evenhand.trial import TrialResult, find_engine
+from tests.wire.captures import sent_frames, without_time
+from tests.wire.wire_session import (
+    FAST_WAITS,
+    NOBODY,
+    QUIET_FPS,
+    Document,
+    cpus,
+    engine,
+    memif_cable,
+    one_worker,
+    open_ports,
+    run_trial,
+    valid_trial,
+)
 
 pytestmark = pytest.mark.wire
 BOTH_PLANS = pytest.mark.parametrize(
@@ -184,7 +196,7 @@ def test_what_never_left_is_not_lost_with_several_streams_either(tmp_path: Path)
 
 def test_progress_is_told_while_a_trial_runs(tmp_path: Path) -> None:
     """Twice a second: phase, time and counts."""
-    events: list[dict[str, object]] = []
+    events: list[Document] = []
     with engine() as session:
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
         run_trial(session, duration_s=1.3, on_event=events.append)

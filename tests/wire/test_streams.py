@@ -10,12 +10,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from captures import Tag, sent_frames, tag_of, without_time
-from wire_session import MOST_ATTEMPTS, NOBODY, Document, cpus, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
 
-from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.plan import AddressPlan, SideName, gateway_v4, gateway_v6
 from evenhand.testbed import needed_memory_mb
 from evenhand.trial import TrialResult, find_engine
+from tests.wire.captures import Tag, sent_frames, tag_of, without_time
+from tests.wire.wire_session import (
+    MOST_ATTEMPTS,
+    NOBODY,
+    Document,
+    cpus,
+    engine,
+    memif_cable,
+    one_worker,
+    open_ports,
+    run_trial,
+    valid_trial,
+)
 
 pytestmark = pytest.mark.wire
 TWO_CORES = pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")
@@ -148,7 +159,9 @@ def test_buffers_of_many_queues_fit_into_the_memory_that_is_asked_for(streams: i
     (worker,) = streams_on_one_worker(streams)
     worker["receivers"] = [{"side": side, "queue": queue} for side in ("left", "right") for queue in range(queues)]
     rings = {"receive_ring_frames": ring_frames, "transmit_ring_frames": ring_frames}
-    ports = {side: {"device": f"net_null_{side},no-rx=1", "dut_mac": NOBODY[0], **rings} for side in ("left", "right")}
+    ports: dict[SideName, Document] = {
+        side: {"device": f"net_null_{side},no-rx=1", "dut_mac": NOBODY[0], **rings} for side in ("left", "right")
+    }
     memory_mb = needed_memory_mb([worker], ports)
     with engine() as session:
         session.request(

@@ -104,7 +104,7 @@ def test_second_testers_on_a_lab_are_refused_and_the_first_ones_trial_stays_what
 
 
 def test_a_lab_is_not_taken_away_under_a_trial_unless_that_is_forced(lab_name: str, tmp_path: Path) -> None:
-    with trial_running(lab_name, tmp_path) as first:
+    with trial_running(lab_name, tmp_path, seconds=SENDING_S // 2) as first:
         for take_away in (lambda: lab_down(lab_name), lambda: lab_up(make_plan("gateway_v6"), name=lab_name)):
             with pytest.raises(HostError, match=f"in use by process {first.pid}"):
                 take_away()
@@ -114,7 +114,7 @@ def test_a_lab_is_not_taken_away_under_a_trial_unless_that_is_forced(lab_name: s
 
 
 def test_a_lab_that_is_taken_away_by_force_spoils_the_trial_and_the_dut_is_not_charged_with_it(lab_name: str, tmp_path: Path) -> None:
-    with trial_running(lab_name, tmp_path) as first:
+    with trial_running(lab_name, tmp_path, seconds=SENDING_S // 2) as first:
         assert lab_down(lab_name, force=True)
         assert verdict_of(first, tmp_path) == "INVALID"
     assert lab_status(lab_name) is None

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captures import MAGIC, TAG_AT, tag_of, without_time, without_vlans
-from wire_session import NOBODY, QUIET_FPS, cpus, engine, measure, memif_cable, one_worker, run_trial, valid_trial
 
 from evenhand.errors import RequestError
+from evenhand.lab.build import SIDES
 from evenhand.plan import AddressPlan, SideName, gateway_v4, gateway_v6, make_plan, mix_request, mix_versions, parse_imix
 from evenhand.procedure import choose_frames
 from evenhand.procedure.setup import make_reference_setup
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession
+from tests.wire.captures import MAGIC, TAG_AT, tag_of, without_time, without_vlans
+from tests.wire.wire_session import NOBODY, QUIET_FPS, cpus, engine, measure, memif_cable, one_worker, run_trial, valid_trial
 
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")]
 BOTH_PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
@@ -28,11 +29,12 @@ def open_tagged(
 ) -> None:
     ports: dict[SideName, dict[str, Any]] = {
         side: {"device": device, "dut_mac": mac, **({"vlan": vlan} if vlan else {})}
-        for side, device, mac, vlan in zip(("left", "right"), devices, NOBODY, vlans, strict=True)
+        for side, device, mac, vlan in zip(SIDES, devices, NOBODY, vlans, strict=True)
     }
+    options: dict[str, Any] = {"frame_size": plan.smallest_frame_size + 4 * max(map(len, vlans)), "seed": 77, "session": 0, **arguments}
     session.request(
         "open", host={"memory_mb": needed_memory_mb(one_worker(), ports)}, ports=ports, workers=one_worker(), plan=plan.to_contract(),
-        **{"frame_size": plan.smallest_frame_size + 4 * max(map(len, vlans)), "seed": 77, "session": 0, **arguments},
+        **options,
     )  # fmt: skip
 
 
@@ -59,12 +61,13 @@ def test_the_wire_holds_the_tags_that_plan_frames_shows(plan: AddressPlan, tmp_p
         open_tagged(session, plan, (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}"), ([200, 100], []))
         run_trial(session, trial=9, directions=["forward"], duration_s=0.01)
         session.request("close")
+        shapes: list[tuple[int, dict[str, Any]]] = [(size, {"vlan": [200, 100]}), (size - 8, {})]
         shown = [
             session.request(
                 "frames", plan=plan.to_contract(), frame_size=frame_size, seed=77, direction="forward", count=QUIET_FPS // 100, trial=9,
                 destination_mac=NOBODY[0], **vlan,
             )["frames"]
-            for frame_size, vlan in ((size, {"vlan": [200, 100]}), (size - 8, {}))
+            for frame_size, vlan in shapes
         ]  # fmt: skip
     tags = bytes.fromhex("88a800c881000064")
     tagged, plain = ([bytes.fromhex(frame["octets"]) for frame in frames] for frames in shown)
@@ -141,7 +144,9 @@ def test_the_reference_router_forwards_between_vlans(plan: AddressPlan, vlans: d
     with reference_router(plan, ReferenceDut(vlans=vlans)) as router:
         setup = make_reference_setup(router)
         # The same for all trials, since each has an engine of its own, and the DUT remembers hosts on the link.
-        ports = {side: port.model_copy(update={"mac": f"02:00:00:00:a0:0{len(side)}"}) for side, port in setup.testbed.ports.items()}
+        ports: dict[str, object] = {
+            side: port.model_copy(update={"mac": f"02:00:00:00:a0:0{len(side)}"}) for side, port in setup.testbed.ports.items()
+        }
         setup = replace(setup, testbed=setup.testbed.model_copy(update=ports))
         tags = [port.tag_octets for port in setup.testbed.ports.values()]
         assert measure(setup, plan, plan.smallest_frame_size + max(tags)).verdict == "PASS"

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,15 @@ from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import wrpcap
-from wire_session import NOBODY, PATIENT, Document, dut_of, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
 
 from evenhand.errors import RequestError
 from evenhand.lab import LinuxLab, linux_lab
+from evenhand.lab.build import SIDES
 from evenhand.lab.namespaces import run_inside
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import find_engine
+from tests.lab.lab_wire import gateway_of
+from tests.wire.wire_session import NOBODY, PATIENT, Document, dut_of, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
 
 pytestmark = pytest.mark.wire
 PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
@@ -36,13 +39,19 @@ def codes(document: Document) -> set[str]:
 @PLANS
 def test_a_replayed_capture_is_never_a_pass(plan: AddressPlan, tmp_path: Path) -> None:
     """Issue: left into nothing, right a file with the frames of `plan frames` for trial 1, played again and again: PASS, 1,000 received."""
-    shown = {"plan": plan.to_contract(), "frame_size": plan.smallest_frame_size, "seed": 1, "direction": "forward", "count": 1_000}
+    shown: Document = {
+        "plan": plan.to_contract(),
+        "frame_size": plan.smallest_frame_size,
+        "seed": 1,
+        "direction": "forward",
+        "count": 1_000,
+    }
     with engine() as session:
         for session_number in (0, None):
             frames = session.request("frames", **shown, trial=1, destination_mac=NOBODY[0])["frames"]
             replay = tmp_path / "replay.pcap"
             wrpcap(str(replay), [Ether(bytes.fromhex(frame["octets"])) for frame in frames])
-            arguments = {} if session_number is None else {"session": session_number}
+            arguments: Document = {} if session_number is None else {"session": session_number}
             ports = {
                 side: {"device": device, "dut_mac": mac}
                 for side, device, mac in (
@@ -132,7 +141,7 @@ def contradiction(plan: AddressPlan) -> Packet:
     """The DUT's address on the left, with a MAC that nobody has."""
     address, mac = str(plan.left.dut[0].ip), "02:00:00:00:de:ad"
     if plan.ip_version == 4:
-        return Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=mac, psrc=address, pdst=str(plan.left.gateway.ip))
+        return Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=mac, psrc=address, pdst=gateway_of(plan.left))
     answer = ICMPv6ND_NA(tgt=address, R=1, S=0, O=1) / ICMPv6NDOptDstLLAddr(lladdr=mac)
     return Ether(src=mac, dst="33:33:00:00:00:01") / IPv6(src=address, dst="ff02::1", hlim=255) / answer
 
@@ -143,7 +152,7 @@ def contradiction(plan: AddressPlan) -> Packet:
 def test_a_static_mac_stays_whatever_is_announced(plan: AddressPlan) -> None:
     """Issue: an ARP or ND from the DUT's address overwrote it, while `resolve` still said static, and all frames went to nobody."""
     with linux_lab(plan, name="mactest") as lab, engine(lab.engine_command(find_engine())) as session:
-        macs = {side: run_inside(lab.dut_namespace, lambda side=side: mac_of(lab.dut_interface(side))) for side in ("left", "right")}
+        macs = {side: run_inside(lab.dut_namespace, partial(mac_of, lab.dut_interface(side))) for side in SIDES}
         open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=(macs["left"], macs["right"]), dut=dut_of(lab))
         frame = bytes(contradiction(plan))
 

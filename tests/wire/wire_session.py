@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.lab import RING_FRAMES, LinuxLab
-from evenhand.plan import AddressPlan
+from evenhand.lab.build import SIDES
+from evenhand.plan import AddressPlan, SideName
 from evenhand.procedure import OpenTestbed, Setup
 from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, Limits, TrialResult, Waits, find_engine
@@ -67,12 +68,12 @@ def open_ports(
     own_macs: tuple[str, str] | None = None,
     **arguments: Any,
 ) -> Document:
-    ports: dict[str, Document] = {"left": {"device": left}, "right": {"device": right}}
+    ports: dict[SideName, Document] = {"left": {"device": left}, "right": {"device": right}}
     if dut_macs:
-        for side, mac in zip(("left", "right"), dut_macs, strict=True):
+        for side, mac in zip(SIDES, dut_macs, strict=True):
             ports[side]["dut_mac"] = mac
     if own_macs:
-        for side, mac in zip(("left", "right"), own_macs, strict=True):
+        for side, mac in zip(SIDES, own_macs, strict=True):
             ports[side]["mac"] = mac
     workers = workers or one_worker()
     arguments.setdefault("session", 0)  # so that a trial's number on the wire is its own
