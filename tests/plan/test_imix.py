@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -183,5 +184,6 @@ def test_a_stored_mix_of_an_older_file_compares_with_one_of_today() -> None:
     older = {**mix, "versions": {**mix["versions"], "plans": ["gateway_v4", "gateway_v6"], "other_plan": gateway_v6().to_contract()}}
     assert older != mix
     assert with_titles(older) == with_titles(mix) == mix
-    for strange in (None, 7, [], {}, {"versions": 1}, {"versions": {"plans": [1, None], "other_plan": {"name": 2}}}):
+    values: list[Any] = [None, 7, [], {}, {"versions": 1}, {"versions": {"plans": [1, None], "other_plan": {"name": 2}}}]
+    for strange in values:
         assert with_titles(strange) == strange
