@@ -81,6 +81,10 @@ ETHERNET_GAP_OCTETS = 20
 """8 octets of preamble and 12 of inter-frame gap (RFC 2544 appendix B)."""
 
 
+LONGEST_S = 1_000_000
+"""The engine takes no longer time than this; nor does anybody wait longer for a trial."""
+
+
 def parse_rate(text: str, *, where: str = "") -> float:
     """Frames per second, > 0. RequestError shows the text and the accepted forms."""
     return float(_positive(RATE, text, where))
@@ -92,8 +96,11 @@ def parse_line_rate(text: str, *, where: str = "") -> float:
 
 
 def parse_duration(text: str, *, where: str = "") -> float:
-    """Seconds, >= 0."""
-    return float(_parse(DURATION, text, where))
+    """Seconds, from 0 to `LONGEST_S`."""
+    value = _parse(DURATION, text, where)
+    if value > LONGEST_S:
+        raise _refusal(DURATION, text, where, f"must be at most {LONGEST_S}s, which is eleven days")
+    return float(value)
 
 
 def parse_size(text: str, *, where: str = "") -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -70,6 +71,21 @@ def test_a_fault_becomes_the_error_of_its_kind_and_the_session_lives_on(kind: st
             assert caught.value.what
             assert caught.value.next_step
         assert session.request("about")["contract"] == 1
+
+
+@pytest.mark.parametrize("duration_s", [math.nan, math.inf, -math.inf])
+def test_what_json_cannot_say_is_refused_and_the_session_lives_on(duration_s: float) -> None:
+    with start("fair") as session:
+        with pytest.raises(RequestError, match="no number") as caught:
+            EngineMeasurer(session=session).measure(duration_s, 1e6)
+        assert caught.value.where == "duration_s"
+        assert session.request("about")["contract"] == 1
+
+
+def test_an_answer_may_take_longer_than_the_clock_can_count() -> None:
+    """The engine tells then what is wrong with such a time."""
+    with start("fair") as session:
+        assert session.request("about", answer_within_s=1e300)["contract"] == 1
 
 
 def test_an_engine_of_another_contract_is_refused() -> None:

@@ -70,6 +70,8 @@ def test_numbers_of_frames_are_read_exactly(text: str, frames: int) -> None:
         (units.parse_rate, "inf"),
         (units.parse_duration, "60x"),
         (units.parse_duration, "-1s"),
+        (units.parse_duration, "1e300s"),
+        (units.parse_duration, "278h"),
         (units.parse_size, "0"),
         (units.parse_ratio, "100%"),
         (units.parse_ratio, "1"),

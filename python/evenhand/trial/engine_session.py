@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import re
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -171,6 +172,9 @@ class EngineSession:
 
     def _write(self, document: Document) -> None:
         assert self._process.stdin is not None
+        for place, value in _numbers_of(document):
+            if not math.isfinite(value):
+                raise RequestError(f"{value} is no number to measure with", where=place, next_step="Use a finite number.")
         try:
             self._process.stdin.write(json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n")
             self._process.stdin.flush()
@@ -179,7 +183,7 @@ class EngineSession:
 
     def _read_reply(self, request_name: str, timeout_s: float) -> Document:
         try:
-            line = self._replies.get(timeout=timeout_s)
+            line = self._replies.get(timeout=min(timeout_s, threading.TIMEOUT_MAX))
         except queue.Empty as error:
             raise EngineError(
                 f"the engine did not answer within {timeout_s:.0f} s{self._last_words()}",
@@ -259,3 +263,15 @@ class EngineSession:
 def place_in_testbed(where: str) -> str:
     """Where users find what a request to the engine calls `where`: the key of their testbed file."""
     return _OF_TESTBED.get(where) or re.sub(r"^ports\.(?=left|right)", "", where)
+
+
+def _numbers_of(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
+    """Every number that is not whole, and where it stands: `waits.residual_s`."""
+    if isinstance(value, float):
+        yield place, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers_of(item, f"{place}.{key}".lstrip("."))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _numbers_of(item, f"{place}[{index}]")
