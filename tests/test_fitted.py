@@ -57,6 +57,18 @@ def test_headings_fold_before_rows_are_stacked() -> None:
     assert rendered(wide, 60).splitlines()[-1].split() == ["14,880,952"] * 4
 
 
+@pytest.mark.parametrize(("width", "headings"), [(30, 2), (23, 3)])
+def test_headings_fold_no_further_than_they_must(width: int, headings: int) -> None:
+    """`per` on a line of its own is read as a heading."""
+    made = FittedTable()
+    made.add_column("direction")
+    made.add_column("throughput per direction", justify="right")
+    made.add_row("forward", "14,880,952")
+    lines = [line.rstrip() for line in rendered(made, width).splitlines()]
+    assert len(lines) == headings + 1
+    assert (lines[1].strip() if headings == 2 else lines[0].split()[-1]) == ("direction  per direction" if headings == 2 else "throughput")
+
+
 def test_all_tables_are_of_this_kind() -> None:
     """What Rich's own tables cut is found out by users with small terminals only."""
     made = re.compile(r"(?<![\w.])Table\(.")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from evenhand.cli.common import run_file
 from evenhand.cli.main import main
 from evenhand.errors import EvenhandError, HostError, RequestError
-from evenhand.new_file import check_new, write_new
+from evenhand.new_file import check_new, is_disk_full, unwritable, write_new
 from evenhand.series import RunStore, read_run
 
 
@@ -110,3 +111,19 @@ def test_a_preview_is_a_new_file(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
     _write(b"frames", tmp_path / "new.csv")
     assert (tmp_path / "new.csv").read_bytes() == b"frames"
+
+
+@pytest.mark.parametrize(
+    ("number", "step"), [(errno.ENOSPC, "Make room on its disk"), (errno.EDQUOT, "Make room"), (errno.EACCES, "Name another file.")]
+)
+def test_advice_helps_against_what_is_wrong(number: int, step: str) -> None:
+    """Another name on the same full disk is no help."""
+    assert unwritable("a.csv", OSError(number, os.strerror(number))).next_step.startswith(step)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_told_as_one() -> None:
+    """By the kernel: /dev/full takes no octet."""
+    with pytest.raises(OSError, match="No space left") as refused, open("/dev/full", "wb", buffering=0) as full:
+        full.write(b"x")
+    assert is_disk_full(refused.value)

@@ -73,6 +73,30 @@ std::optional<Refusal> explain_software_port(std::string_view device, const fs::
     return Refusal{fmt::format("DPDK's driver {} is not installed", driver), fmt::format("Install its package: sudo apt-get install {}", package)};
 }
 
+Refusal explain_memif(std::string_view device) {
+    std::string socket = "/run/memif.sock";
+    std::string_view id = "0";
+    bool is_server = false;
+    bool is_abstract = true;
+    for (const auto& [key, value] : device_arguments(device)) {
+        if (key == "socket") socket = value;
+        if (key == "id") id = value;
+        if (key == "role") is_server = value == "server";
+        if (key == "socket-abstract") is_abstract = value == "yes";
+    }
+    const fs::path folder = fs::path{socket}.parent_path();
+    std::error_code error;
+    const std::string absent = is_abstract || folder.empty() || fs::is_directory(folder, error) ? "" : fmt::format("there is no folder {}", folder.string());
+    if (is_server) {
+        if (!absent.empty()) return {fmt::format("nobody can connect to {}: {}", socket, absent), "Make the folder, or name a socket in one that is there."};
+        return {fmt::format("nobody has connected to {}", socket),
+                fmt::format("Start the DUT: its end needs role=client, id={} and this socket. If the DUT has role=server, this end needs role=client.", id)};
+    }
+    const std::string why = !absent.empty() ? fmt::format(": {}", absent) : !is_abstract && !fs::exists(socket, error) ? ": there is no such socket" : "";
+    return {fmt::format("nobody listens on {} for id {}{}", socket, id, why),
+            "Start the other end first: `evenhand router`, or the DUT with role=server. If the DUT has role=client, this end needs role=server."};
+}
+
 Refusal explain_pci(std::string_view device, const fs::path& root) {
     std::string address{device.substr(0, device.find(','))};
     if (std::ranges::count(address, ':') == 1) address = fmt::format("0000:{}", address);

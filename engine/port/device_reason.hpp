@@ -22,6 +22,10 @@ namespace evenhand::port {
 /// Why a software port such as `net_memif0,...` did not open: its library is missing. Nothing if it is there.
 [[nodiscard]] std::optional<Refusal> explain_software_port(std::string_view device, const std::filesystem::path& plugins);
 
+/// Why a memif is not joined to another one: nobody listens on the socket of a client, nobody connects to that of a server, or the folder of
+/// the socket is not there. `device` is a memif's.
+[[nodiscard]] Refusal explain_memif(std::string_view device);
+
 /// Why this PCI device did not open: it is not there, not bound to a driver that DPDK can use, without an IOMMU, in a group with others, or
 /// no driver of DPDK that is installed takes it. `root` is where /sys and /dev are read.
 [[nodiscard]] Refusal explain_pci(std::string_view device, const std::filesystem::path& root = "/");

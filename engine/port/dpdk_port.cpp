@@ -114,8 +114,14 @@ void require_pool_driver() {
 }
 
 /// A device that DPDK did not open: why, as far as the host tells.
+[[noreturn]] void refuse_memif(const PortOptions& options, const std::string& when = "") {
+    const auto reason = explain_memif(options.device);
+    throw Fault{FaultCode::no_device, fmt::format("{}: {}{}", options.device, reason.what, when), options.where, reason.next};
+}
+
 [[noreturn]] void refuse_unopened(const PortOptions& options, int result) {
     const auto reason = is_pci_device(options.device) ? std::optional{explain_pci(options.device)} : explain_software_port(options.device, plugins);
+    if (!reason && result == -EINVAL && options.device.starts_with("net_memif")) refuse_memif(options);
     if (!reason) refuse(options, result, "the device does not open", "Check the device string.");
     throw Fault{FaultCode::no_device, fmt::format("{}: {}", options.device, reason->what), options.where, reason->next};
 }
@@ -355,16 +361,16 @@ void DpdkPort::start_device() const {
         std::this_thread::sleep_for(100ms);
         result = rte_eth_dev_start(id_);
     }
-    if (result != 0)
-        refuse(options_, result, "the device cannot be started",
-               driver_ == "net_memif" ? "Start the other end of the memif first." : "Try another kind of port; the engine's stderr may say more.");
+    if (result != 0 && driver_ == "net_memif") refuse_memif(options_);
+    if (result != 0) refuse(options_, result, "the device cannot be started", "Try another kind of port; the engine's stderr may say more.");
 }
 
 void DpdkPort::wait_for_link() {
     const Deadline deadline{options_.link_timeout_s};
     for (int tries = 1; !is_link_up(); ++tries) {
         if (deadline.has_passed()) {
-            refuse(options_, ENOLINK, fmt::format("no link within {} s", options_.link_timeout_s), "Check the cable, or start the other end of the memif first.");
+            if (driver_ == "net_memif") refuse_memif(options_, fmt::format(", within {} s", options_.link_timeout_s));
+            refuse(options_, ENOLINK, fmt::format("no link within {} s", options_.link_timeout_s), "Check the cable, and that the other end is up.");
         }
         std::this_thread::sleep_for(10ms);
         // A memif client connects when it is started and only then: a server that was not ready yet has sent it away.

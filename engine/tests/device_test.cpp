@@ -250,4 +250,21 @@ TEST_CASE("a driver of DPDK that is missing is named with its Debian package") {
     says(*reason, "DPDK's driver net_af_packet is not installed", "sudo apt-get install librte-net-af-packet23");
 }
 
+TEST_CASE("a memif without another end says who is missing, and what to do") {
+    const Folder folder;
+    const std::string path = folder / "dut.sock";
+    const std::string next = "Start the other end first: `evenhand router`, or the DUT with role=server. If the DUT has role=client, this end needs role=server.";
+    const std::string file = "net_memif0,socket-abstract=no,id=3,socket=";
+    says(port::explain_memif(file + path), "nobody listens on " + path + " for id 3: there is no such socket", next);
+    says(port::explain_memif(file + path + "/x,role=client"), "nobody listens on " + path + "/x for id 3: there is no folder " + path, next);
+    write(path, "");
+    says(port::explain_memif(file + path + ",role=client"), "nobody listens on " + path + " for id 3", next);
+    says(port::explain_memif("net_memif0,socket=" + (folder / "none")), "nobody listens on " + (folder / "none") + " for id 0", next);
+    says(port::explain_memif("net_memif0"), "nobody listens on /run/memif.sock for id 0", next);
+    says(port::explain_memif(file + path + ",role=server"), "nobody has connected to " + path,
+         "Start the DUT: its end needs role=client, id=3 and this socket. If the DUT has role=server, this end needs role=client.");
+    says(port::explain_memif(file + path + "/x,role=server"), "nobody can connect to " + path + "/x: there is no folder " + path,
+         "Make the folder, or name a socket in one that is there.");
+}
+
 }  // namespace device_test

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from textwrap import wrap
 from typing import Any, Literal
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -32,7 +33,8 @@ class FittedTable(Table):
         super().add_column(header, justify=justify, no_wrap=no_wrap or justify == "right", **{"overflow": "fold", **others})
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for table in (self, self._with_folded_headings()):
+        most = max((len(str(column.header).split()) for column in self.columns), default=1)
+        for table in (self, *(self._with_folded_headings(lines) for lines in range(2, most + 1))):
             if table._least_width(console, options) <= options.max_width:
                 yield from Table.__rich_console__(table, console, options)
                 return
@@ -43,9 +45,9 @@ class FittedTable(Table):
         endless = options.update(max_width=10_000)
         return sum(_least_of(column, console, endless) for column in self.columns) + _GAP * (len(self.columns) - 1)
 
-    def _with_folded_headings(self) -> FittedTable:
+    def _with_folded_headings(self, lines: int) -> FittedTable:
         folded = copy(self)
-        folded.columns = [replace(column, header=str(column.header).replace(" ", "\n")) for column in self.columns]
+        folded.columns = [replace(column, header=_fold(str(column.header), lines)) for column in self.columns]
         return folded
 
     def _stacked(self) -> RenderResult:
@@ -72,6 +74,16 @@ def _least_of(column: Column, console: Console, options: ConsoleOptions) -> int:
     heading = max((len(line) for line in str(column.header).splitlines()), default=0)
     widest = max(cells, default=0)
     return max(heading, widest if column.no_wrap else min(widest, column.min_width or LEAST_TEXT))
+
+
+def _fold(heading: str, lines: int) -> str:
+    """In so many lines at the most, as narrow as that allows, between words."""
+    words = heading.split()
+    for width in range(max(map(len, words), default=1), len(heading) + 1):
+        folded = wrap(heading, width, break_long_words=False, break_on_hyphens=False)
+        if len(folded) <= lines:
+            return "\n".join(folded)
+    return heading
 
 
 def _label(column: Column) -> str:

@@ -6,6 +6,7 @@ In a folder such as /tmp any user may have put a link under the name, and a test
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from secrets import token_hex
@@ -31,7 +32,7 @@ def make_new(path: Path, *, where: str, what: str = "this file exists already, a
     except FileExistsError:
         raise _taken(where, what) from None
     except OSError as error:
-        raise _unwritable(where, error) from error
+        raise unwritable(where, error) from error
 
 
 def write_new(path: Path, content: bytes, *, where: str) -> None:
@@ -42,7 +43,12 @@ def write_new(path: Path, content: bytes, *, where: str) -> None:
             file.write(content)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise _unwritable(where, error) from error
+        raise unwritable(where, error) from error
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Whether there is no room left, on the disk or of what this user may have of it: another name in the same folder does not help."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def check_replaceable(path: Path, *, mark: bytes, where: str) -> None:
@@ -53,7 +59,7 @@ def check_replaceable(path: Path, *, mark: bytes, where: str) -> None:
         os.close(os.open(probe, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
         probe.unlink()
     except OSError as error:
-        raise _unwritable(where, error) from error
+        raise unwritable(where, error) from error
 
 
 def replace_own(path: Path, content: bytes, *, mark: bytes, where: str) -> None:
@@ -78,7 +84,7 @@ def replace_own(path: Path, content: bytes, *, mark: bytes, where: str) -> None:
             file.write(content)
         fresh.replace(path)
     except OSError as error:
-        raise _unwritable(where, error) from error
+        raise unwritable(where, error) from error
     finally:
         if fresh is not None:  # after an error; the new name is gone otherwise
             fresh.unlink(missing_ok=True)
@@ -101,5 +107,7 @@ def _taken(where: str, what: str) -> RequestError:
     return RequestError(what, where=where, next_step="Name another file.")
 
 
-def _unwritable(where: str, error: OSError) -> HostError:
-    return HostError(f"this file cannot be written: {error.strerror}", where=where, next_step="Name another file.")
+def unwritable(where: str, error: OSError) -> HostError:
+    """What to say of a file that cannot be written."""
+    next_step = "Make room on its disk, or name a file on another." if is_disk_full(error) else "Name another file."
+    return HostError(f"this file cannot be written: {error.strerror}", where=where, next_step=next_step)

@@ -9,8 +9,8 @@ import numpy
 import pytest
 
 from evenhand.analysis import BiasVerdict, analyse
+from evenhand.analysis.medians import Pool, median_ratio, show_ratio
 from evenhand.analysis.published import FIGURE_7
-from evenhand.analysis.ratios import median_ratio
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict
 from evenhand.series.campaign import HashType, PointRecord, PointState
@@ -97,7 +97,7 @@ def test_the_ratio_of_medians_is_that_of_numpy_and_its_interval_covers_as_often_
     covered = 0
     for _ in range(2000):
         above, below = 1.1 + draw.exponential(0.1, 10) - 0.1 * numpy.log(2), 1 + draw.normal(0, 0.05, 10)
-        found = median_ratio(list(above), list(below))
+        found = median_ratio(Pool(values=tuple(above)), Pool(values=tuple(below)))
         assert found.ratio == pytest.approx(numpy.median(above) / numpy.median(below))
         assert found.interval is not None
         covered += found.interval.low <= 1.1 <= found.interval.high
@@ -107,9 +107,34 @@ def test_the_ratio_of_medians_is_that_of_numpy_and_its_interval_covers_as_often_
 
 
 def test_a_ratio_with_nothing_below_is_none() -> None:
-    assert median_ratio([1.0], [0.0]).ratio is None
-    assert median_ratio([0.0], [0.0]).ratio == 1.0
-    assert median_ratio([1.0], [0.0]).interval is None
+    one, nothing = Pool(values=(1.0,)), Pool(values=(0.0,))
+    assert median_ratio(one, nothing).ratio is None
+    assert median_ratio(nothing, nothing).ratio == 1.0
+    assert median_ratio(one, nothing).interval is None
+
+
+@pytest.mark.parametrize(("above", "below", "shown"), [(5, 5, "0.990"), (6, 6, "0.990 (0.980 .. 1.000 with 93.8 %)"), (1, 10, "0.990")])
+def test_a_ratio_has_an_interval_if_there_are_repetitions_enough(above: int, below: int, shown: str) -> None:
+    """SEED-72: one that covers the true ratio with a probability below 0.9 says nothing; the document has it with its level."""
+    lower = [98.0 + 2 * n / (above - 1) for n in range(above)] if above > 1 else [99.0]
+    ratio = median_ratio(Pool(values=tuple(lower)), Pool(values=(100.0,) * below))
+    assert show_ratio(ratio) == shown
+    assert ratio.interval is not None
+    assert (ratio.firm_interval is None) == (min(above, below) < 6)
+
+
+@pytest.mark.parametrize(("direct", "gateway"), [("direct-v4-net16", "gateway-v4"), ("direct-v6", "gateway-v6")])
+def test_a_plateau_is_a_lower_bound_for_all_as_soon_as_one_of_its_points_is(direct: str, gateway: str) -> None:
+    """SEED-07, SEED-70, MLR-10: that point may be higher by any amount, however many values its neighbours have: both say so."""
+    at_most_4 = point(4, [2e5] * 4, plan=direct, maximum=1e5)
+    curve = [point(1, [1e4] * 6, plan=direct), point(2, [9.9e4] * 6, plan=direct), at_most_4]
+    (verdict,) = analyse(record(*curve)).bias
+    assert verdict.sentence.startswith("Biased: one address pair hides at least")
+    (ratio,) = analyse(record(*curve, point(65534, [9e4] * 6, plan=gateway, suite="gateway"))).ratios
+    assert ratio.ratio.bound == "at_most"
+    known = [*curve[:2], point(4, [9.9e4] * 4, plan=direct)]
+    (verdict,) = analyse(record(*known)).bias
+    assert verdict.sentence.startswith("Biased: one address pair hides 89.9 %")
 
 
 @pytest.mark.parametrize(("gateway_fps", "is_flagged"), [(400_000, False), (385_000, False), (375_000, True), (425_000, True)])

@@ -12,8 +12,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from evenhand.errors import HostError
 from evenhand.host import Part
 from evenhand.procedure import setup
+from evenhand.trial import find_engine
 from tests.cli.running import TESTBED, Ended
 
 Run = Callable[..., Ended]
@@ -208,6 +210,31 @@ def test_a_port_that_does_not_open_is_an_error_after_the_host_was_shown(evenhand
     assert ended.code == 3
     assert "What can run here" in ended.out
     assert "Where:" in ended.err
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_a_port_that_does_not_open_is_told_in_the_one_document(evenhand: Run, tmp_path: Path, plan: str) -> None:
+    """By the real engine: the host's findings, what --looped finds, and the error at the port whose it is."""
+    try:
+        find_engine()
+    except HostError as error:
+        pytest.skip(f"no engine: {error}")
+    socket = tmp_path / "gone" / "dut.sock"
+    device = "net_memif{n},role=client,id={n},socket-abstract=no,socket=" + str(socket)
+    file = tmp_path / "gone.toml"
+    tables = "".join(f'[{side}]\ndevice = "{device.format(n=n)}"\n' for n, side in enumerate(("left", "right")))
+    file.write_text(f"isolated_test_environment = true\n{tables}[tester]\ncpus = [0]\n")
+    line = ("check", file, "--plan", plan, "--looped", "--watch", "0", "--duration", "0.1s", "--maximum-rate", "1kfps", "--json")
+    ended = evenhand(*line)
+    assert ended.code == 3
+    document = fits(ended.json)
+    assert f"nobody listens on {socket} for id 0: there is no folder" in document["error"]["what"]
+    assert document["error"]["next"].startswith("Start the other end first: `evenhand router`, or the DUT")
+    assert document["testbed"]["ports"] == {"left": {"device": device.format(n=0), "error": document["error"]}, "right": None}
+    assert [ceiling["way"] for ceiling in document["ceilings"]] == ["looped"]
+    assert finding(document, "engine")["state"] == "good"
+    assert ended.err.count("Error:") == 1
 
 
 def test_require_makes_a_check_fail_after_telling_all(

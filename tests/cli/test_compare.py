@@ -117,3 +117,68 @@ def test_single_trials_are_no_results_to_compare(evenhand: Run, engine_playing: 
     assert error["what"].startswith("a.evenhand and b.evenhand have single trials only")
     assert "evenhand throughput, loss or another procedure" in error["next"]
     assert error["next"].endswith("evenhand show a.evenhand")
+
+
+CAMPAIGN = """
+name = "monday"
+testbed = "testbed.toml"
+[[suite]]
+name = "s"
+plan = "PLAN"
+procedure = "PROCEDURE"
+hosts = [4]
+repetitions = 2
+single-pair-first = false
+duration = "1s"
+waits = "short"
+"""
+ALIKE = {
+    "throughput": (
+        'maximum-rate = "1Mfps"\nfinal-duration = "2s"\nprecision = "2%"\n',
+        ("--maximum-rate", "1Mfps", "--final-duration", "2s", "--precision", "0.02", "--repetitions", "2"),
+        ("--precision", "1%", "goal: precision 0.02 against 0.01"),
+    ),
+    "loss": ('maximum-rate = "1Mfps"\n', ("--maximum-rate", "1000kfps"), ("--hosts", "5", "hosts [4, 4] against [5, 5]")),
+    "latency": (
+        'rate = "100kfps"\nfrom = "0.5s"\ninner-repetitions = 2\n',
+        ("--rate", "100kfps", "--from", "500ms", "--repetitions", "2"),
+        ("--waits", "rfc", "set-up: waits.after_routing_s 0.1 against 2.0"),
+    ),
+}
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+@pytest.mark.parametrize("procedure", ALIKE)
+def test_a_campaign_is_compared_with_the_run_of_a_verb(
+    evenhand: Run, engine_playing: Play, testbed: Path, procedure: str, plan: str
+) -> None:
+    """What was asked for is the same, however the file of a campaign spells it; what is not the same is told by the names of both."""
+    in_file, options, (other, value, told) = ALIKE[procedure]
+    engine_playing("simulated-640000")
+    Path("monday.toml").write_text(CAMPAIGN.replace("PLAN", plan).replace("PROCEDURE", procedure) + in_file)
+    ended = evenhand("run", "monday.toml", "--no-html", "--run", "monday.evenhand")
+    assert ended.code == 0, ended.err
+    line = (procedure, testbed, "--plan", plan, "--hosts", "4", "--duration", "1s", "--waits", "short", *options)
+    for name, more in (("verb.evenhand", ()), ("other.evenhand", (other, value))):
+        ended = evenhand(*line, *more, "--run", name)
+        assert ended.code == 0, ended.err
+    for first, second in (("monday", "verb"), ("verb", "monday")):
+        ended = evenhand("compare", f"{first}.evenhand", f"{second}.evenhand", "--json")
+        assert ended.code == 0, ended.err
+        (compared,) = ended.json["points"][0]["others"]
+        assert (compared["unlike"], ended.json["unlike"]) == ([], [])
+        assert compared["ratio"]["ratio"] == 1.0
+    refused = evenhand("compare", "monday.evenhand", "other.evenhand")
+    assert refused.code == 2
+    assert f"not measured alike: {told}" in refused.err
+
+
+def test_the_page_s_target_is_checked_before_any_run_is_read(evenhand: Run, measure: Measure) -> None:
+    """A long campaign is not compared only to find that the page cannot be written."""
+    run = measure("a.evenhand", 640_000)
+    Path("notes.html").write_text("mine")
+    for html in ("notes.html", "nowhere/page.html"):
+        ended = evenhand("compare", run, "missing.evenhand", "--html", html)
+        assert ended.code in (2, 3)
+        assert f"--html {html}" in ended.err
+    assert Path("notes.html").read_text() == "mine"

@@ -67,15 +67,22 @@ def test_single_trials_and_other_procedures_are_as_the_contract_says(
         assert evenhand("export", file, "--format", "csv").out.count("\n") == 1 + sum(document["trials"].values())
 
 
-def test_a_single_trial_has_its_conditions_in_the_table(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
-    """As a campaign's trials have: a table of trials whose plan and size nobody can tell is of no use."""
+@pytest.mark.parametrize(
+    ("plan", "typed", "size"),
+    [("gateway-v6", "imix:ddg", "imix:ddg"), ("gateway-v4", "CUSTOM IMIX - AAG (A=90, G=1518)", "imix:AAG:A=90:G=1518")],
+)
+def test_a_single_trial_has_its_conditions_in_the_table(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str, typed: str, size: str
+) -> None:
+    """R6985-01: as a campaign's trials have: a table of trials whose plan and size nobody can tell is of no use. Sizes stand as the command
+    line takes them, however they were typed."""
     engine_playing("simulated-640000")
     file = tmp_path / "one.evenhand"
-    line = "--plan gateway-v6 --hosts 9,4 --frame-size imix:ddg --direction reverse --rate 1kfps --duration 1s"
-    assert evenhand("trial", testbed, *line.split(), "--run", file).code == 0
+    line = f"--plan {plan} --hosts 9,4 --direction reverse --rate 1kfps --duration 1s"
+    assert evenhand("trial", testbed, *line.split(), "--frame-size", typed, "--run", file).code == 0
     (row,) = csv.DictReader(evenhand("export", file, "--format", "csv").out.splitlines())
-    wanted = {"plan": "gateway-v6", "hosts_left": "9", "hosts_right": "4", "networks_left": "1", "networks_right": "1",
-              "frame_size": "IMIX - ddg", "directions": "reverse", "hash_type": "", "testbed": "testbed.toml", "point": ""}  # fmt: skip
+    wanted = {"plan": plan, "hosts_left": "9", "hosts_right": "4", "networks_left": "1", "networks_right": "1",
+              "frame_size": size, "directions": "reverse", "hash_type": "", "testbed": "testbed.toml", "point": ""}  # fmt: skip
     assert {name: row[name] for name in wanted} == wanted
 
 
@@ -84,6 +91,7 @@ def test_a_single_trial_has_its_conditions_in_the_table(evenhand: Run, engine_pl
     [
         {"plan": {"left": 1}}, {"plan": {"left": {"hosts": {"host": {"count": "many"}}}}}, {"setup": {"directions": ["up"]}},
         {"setup": {"mix": {"versions": {"plans": [1, 2], "share": "x"}}}}, {"setup": {"dut": "a text"}}, {"plan": {"name": 5}},
+        {"setup": {"mix": {"imix": "imix:no size"}}}, {"setup": {"mix": {"imix": 7}}},
     ],
 )  # fmt: skip
 def test_a_search_that_does_not_tell_its_conditions_has_none(run: Path, broken: dict[str, Any]) -> None:

@@ -69,6 +69,18 @@ def test_every_key_of_a_file_has_its_row_and_line(evenhand: Run, tmp_path: Path)
         assert all(row["text"] for row in document["keys"])
 
 
+@pytest.mark.parametrize("conf", [EXAMPLE, SIIT], ids=["v4", "v6 and v4"])
+def test_what_needs_the_reader_stands_first_in_the_table(evenhand: Run, tmp_path: Path, conf: Path) -> None:
+    """A refused key among thirty that are mapped is not seen; the document has the order of the file."""
+    words = [word for line in evenhand("import", conf, "--output", "a.toml").out.split("\n\n")[0].splitlines() for word in line.split()]
+    order = ("refused", "differs", "mapped", "meaningless")
+    shown = [order.index(word) for word in words if word in order]
+    assert shown == sorted(shown)
+    assert len(set(shown)) >= 3
+    lines = [row["line"] for row in evenhand("import", conf, "--output", "b.toml", "--json").json["keys"] if row["line"] is not None]
+    assert lines == sorted(lines)
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_every_key_that_siitperf_knows_is_read_and_a_wrong_value_is_told(evenhand: Run, tmp_path: Path, key: str) -> None:
     good = {"MAC": "02:00:00:00:00:01", "IPv4": "198.18.0.2", "IPv6": "2001:2::2", "IP-L-Vers": "4", "IP-R-Vers": "4"}
@@ -112,7 +124,7 @@ def test_the_command_sends_the_addresses_that_siitperf_sends(
     document = evenhand("import", write_conf(tmp_path / "siitperf.conf", keys), "--json").json
     assert document["is_exact"], [row for row in document["keys"] if row["became"] in ("differs", "refused")]
     sent = plan_sent(evenhand, document["commands"][0]["words"])
-    assert sent["name"] == plan.replace("-", "_")
+    assert sent["name"] == plan
     for part, side in (("L", "left"), ("R", "right")):
         assert (sent["addresses"][side]["first"], sent["addresses"][side]["last"]) == ends_of(keys, part)
         assert sent[side]["hosts"]["host"]["mode"] == order

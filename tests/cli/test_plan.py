@@ -214,3 +214,20 @@ def test_choices_that_a_plan_cannot_have_are_refused(evenhand: Run, arguments: t
     ended = evenhand("plan", "show", *arguments)
     assert ended.code == 2
     assert words in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize("name", ["gateway-v4", "gateway_v6"])
+def test_a_document_has_the_name_that_the_shell_takes(evenhand: Run, name: str) -> None:
+    """One thing has one name: what `plan` and `address_plan.name` say can be typed."""
+    document = evenhand("plan", "show", name, "--json").json
+    assert document["plan"] == document["address_plan"]["name"] == name.replace("_", "-")
+
+
+@pytest.mark.parametrize("verb", [("plan", "show"), ("plan", "frames"), ("plan", "prove"), ("predict",)])
+def test_a_mix_of_plans_is_refused_where_one_is_needed(evenhand: Run, verb: tuple[str, ...]) -> None:
+    """R5180-14: throughput and others take such a mix; what shows one plan says which to name."""
+    ended = evenhand(*verb, "gateway-v4+gateway_v6")
+    assert ended.code == 2
+    assert "'gateway-v4+gateway_v6' is a mix of plans, and one plan is needed here" in ended.err
+    assert "Next: Name one at a time: gateway-v4 or gateway-v6." in ended.err
+    assert "there is no plan 'gateway-v7'" in evenhand(*verb, "gateway-v4+gateway-v7").err

@@ -64,6 +64,19 @@ def test_a_15_bit_generator_never_reaches_half_of_65536_addresses(evenhand: Run)
 
 @pytest.mark.wire
 @pytest.mark.usefixtures("_real_engine")
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_a_line_on_stderr_tells_each_stream_that_has_been_drawn(evenhand: Run, plan: str) -> None:
+    """Where there is no terminal for a bar: who waits for 1e9 frames must see that something goes on."""
+    ended = evenhand("plan", "prove", plan, "--frames", "1M", "--no-contrast", "--json")
+    name = GENERATOR_NAMES["philox"]
+    assert ended.err.splitlines() == [
+        f"{n} of 2: {name}, {direction}, stream 0: 1,000,000 frames drawn" for n, direction in enumerate(("forward", "reverse"), start=1)
+    ]
+    assert ended.json["frames"] == 1_000_000
+
+
+@pytest.mark.wire
+@pytest.mark.usefixtures("_real_engine")
 def test_each_stream_of_a_direction_is_proven_on_its_own(evenhand: Run) -> None:
     """SEED-41, SEED-44: also that the same seed gives the same figures, and that with 16 hosts all 256 pairs occur."""
     options = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from math import comb
 
+from evenhand.analysis.medians import Pool, median_ratio
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL, RELEVANT, possible_comparisons
 from evenhand.analysis.published import FIGURE_7
 from evenhand.analysis.ranks import least_p_value
-from evenhand.analysis.ratios import median_ratio
 from evenhand.units import format_count
 from tests.docs.documents import read, table_rows
 
@@ -27,7 +27,8 @@ def test_the_published_rows_are_those_of_the_code() -> None:
 
 def test_numbers_of_the_test_are_those_of_the_code() -> None:
     text = read(PAGE)
-    interval = median_ratio([float(n) for n in range(1, 11)], [float(n) for n in range(1, 11)]).interval
+    ten = Pool(values=tuple(float(n) for n in range(1, 11)))
+    interval = median_ratio(ten, ten).interval
     assert interval is not None
     assert f"the level of {LEVEL:g} is divided" in text
     assert f"at least {RELEVANT:.0%}".replace("%", " %") in text

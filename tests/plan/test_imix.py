@@ -5,13 +5,25 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import PlanError, RequestError
-from evenhand.plan import Imix, describe_mix, gateway_v4, gateway_v6, make_plan, mix_lines, mix_request, mix_versions, parse_imix
+from evenhand.plan import (
+    Imix,
+    describe_mix,
+    gateway_v4,
+    gateway_v6,
+    make_plan,
+    mix_lines,
+    mix_request,
+    mix_versions,
+    parse_imix,
+    with_titles,
+)
 from evenhand.plan.imix import LETTERS
 from evenhand.plan.mix import version_pattern
 from evenhand.procedure import check_frame_sizes, choose_frames
@@ -160,3 +172,18 @@ def test_a_single_pair_of_a_mix_is_one_of_each_version() -> None:
     assert plan.other is not None
     assert plan.pairs == plan.other.plan.pairs == 1
     assert plan.title == "gateway-v4+gateway-v6"
+
+
+def test_a_stored_mix_of_an_older_file_compares_with_one_of_today() -> None:
+    """R5180-14: older files have the contract's names of plans; a value that is none of ours stays what it is."""
+    plan = mix_versions(gateway_v4(), gateway_v6(), (1, 1))
+    mix = describe_mix(plan, 84)
+    assert mix is not None
+    assert mix["versions"]["plans"] == ["gateway-v4", "gateway-v6"]
+    assert mix["versions"]["other_plan"]["name"] == "gateway-v6"
+    older = {**mix, "versions": {**mix["versions"], "plans": ["gateway_v4", "gateway_v6"], "other_plan": gateway_v6().to_contract()}}
+    assert older != mix
+    assert with_titles(older) == with_titles(mix) == mix
+    values: list[Any] = [None, 7, [], {}, {"versions": 1}, {"versions": {"plans": [1, None], "other_plan": {"name": 2}}}]
+    for strange in values:
+        assert with_titles(strange) == strange

@@ -89,13 +89,13 @@ def loss_record(point: Point, *, limit_fps: float, chance: random.Random) -> Poi
     return PointRecord(point=point, state=PointState.MEASURED, reason=None, hooks=(), repetitions=tuple(done))
 
 
-def delay_record(point: Point, *, chance: random.Random) -> PointRecord:
+def delay_record(point: Point, *, chance: random.Random, runs: int = 20) -> PointRecord:
     test = DelayTest.PDV if point.procedure == "pdv" else DelayTest.LATENCY
     size = int(point.frame_size)
-    goal = DelayGoal(test=test, rate_fps=500_000.0, throughput_fps=500_000.0, repetitions=20)
+    goal = DelayGoal(test=test, rate_fps=500_000.0, throughput_fps=500_000.0, repetitions=runs)
     measurer = SimulatedMeasurer(limit_fps=1e6, delays=goal.wish, frame_size=size)
-    runs = _Repeat(measurer=measurer, goal=goal, on_event=lambda event: None, record=nowhere(), overhead_s=0.0).run()
-    found = DelayResult(profile=profile_of(make_plan(point.plan, point.hosts), size), goal=goal, repetitions=runs)
+    measured = _Repeat(measurer=measurer, goal=goal, on_event=lambda event: None, record=nowhere(), overhead_s=0.0).run()
+    found = DelayResult(profile=profile_of(make_plan(point.plan, point.hosts), size), goal=goal, repetitions=measured)
     document = found.to_document()
     for figures in document["figures"].values():
         for figure in figures.values():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,8 +20,10 @@ from evenhand.report import page as page_module
 from evenhand.report.page import render_page, write_page, write_pictures
 from evenhand.report.page_facts import DUT_FACTS
 from evenhand.report.page_figures import pictures_of
-from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, PointState
-from tests.report.campaigns import appendix_a, point_of, record_of
+from evenhand.report.page_tables import latency_table, variation_table
+from evenhand.report.page_words import NONE
+from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, PointState, ProcedureName
+from tests.report.campaigns import appendix_a, delay_record, point_of, record_of
 from tests.report.pages import Page, assert_self_contained
 
 MOST_OCTETS = 3_000_000
@@ -149,6 +152,26 @@ def test_latency_bursts_and_rates_stand_in_tables_as_the_rfcs_have_them() -> Non
     )  # fmt: skip
     assert has("frame size", "throughput", "theoretical limit")
     assert "protocol UDP over IPv4" in text
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_one_value_has_no_percentiles(plan: str) -> None:
+    """R8219-11, R8219-12: they would be that value again, and look like a spread of nothing."""
+    tables: tuple[tuple[ProcedureName, str, list[str]], ...] = (
+        ("latency", "typical latency", ["1st to 99th percentile"]),
+        ("pdv", "median, ms", ["1st percentile, ms", "99th percentile, ms"]),
+    )
+    for procedure, title, shares in tables:
+        for runs in (1, 2):
+            one = delay_record(point_of("s", 0, plan, 4, procedure, 128), chance=random.Random(1), runs=runs)
+            found = record_of([one])
+            table = latency_table(found) or variation_table(found)
+            assert table is not None
+            cells = {column.title: [cell.text for cell in cells] for column, *cells in zip(table.columns, *table.rows, strict=True)}
+            assert cells["runs"] == [str(runs)] * len(table.rows)
+            assert NONE not in cells[title]
+            for share in shares:
+                assert (set(cells[share]) == {NONE}) == (runs == 1)
 
 
 def test_a_campaign_that_goes_on_shows_how_far_it_is_and_asks_for_itself_again() -> None:

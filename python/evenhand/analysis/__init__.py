@@ -3,6 +3,7 @@
 
 from evenhand.analysis.comparison import ComparedRun, ComparedValue, Comparison, PointComparison, SetupDifference, compare
 from evenhand.analysis.facade import analyse
+from evenhand.analysis.medians import MedianRatio
 from evenhand.analysis.model import (
     Analysis,
     BiasVerdict,
@@ -10,7 +11,6 @@ from evenhand.analysis.model import (
     CurveKey,
     CurvePoint,
     Degradation,
-    MedianRatio,
     PointTest,
     PublishedComparison,
     PublishedRow,

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from evenhand.analysis.device import ip_version, is_direct, plan_of, sent_plan
-from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint, MedianRatio
+from evenhand.analysis.medians import Measured, MedianRatio, Pool, median_ratio
+from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
 from evenhand.analysis.ranks import least_p_value, lower_p_value
-from evenhand.analysis.ratios import SAME_WITHIN, median_ratio
+from evenhand.analysis.ratios import SAME_WITHIN
 from evenhand.analysis.words import show_percent, show_probability, show_value
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import CampaignRecord, PointRecord, is_median_at_least
+from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.units import format_count
 
 DIRECTIONS_OF_TEST = 2
@@ -30,23 +30,12 @@ class _Many:
     """The best that the DUT did with many addresses."""
 
     curve: Curve
-    values: tuple[float, ...]
+    pool: Pool
     addresses: int
-    is_at_least: bool
-    """The median is a lower bound."""
     fewest: int
     """Repetitions of a point."""
     comparisons: int
     """Among which this one was chosen."""
-
-
-class _Measured(Protocol):
-    """What `_Many` and a point have in common."""
-
-    @property
-    def values(self) -> tuple[float, ...]: ...
-    @property
-    def is_at_least(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +72,7 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
     pair = varying or fixed
     if pair is None:
         return None
-    finding = _compare(pair, many, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons)
+    finding = _compare(pair, many.pool, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons)
     hashes_ports: bool | None = None
     if varying is not None and finding.kind == "hides":
         hashes_ports = False
@@ -99,7 +88,7 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
         finding=finding.kind,
         hashes_ports=hashes_ports,
         one_pair=pair.statistics,
-        many=Statistics.of(many.values),
+        many=Statistics.of(many.pool.values),
         many_addresses=many.addresses,
         ratio=finding.ratio,
         p_value=finding.p_value,
@@ -128,21 +117,20 @@ def _many_of(curve: Curve) -> _Many | None:
         points, comparisons = on_plateau or points, curve.shape.comparisons
     return _Many(
         curve=curve,
-        values=tuple(value for point in points for value in point.values),
+        pool=Pool.of(points),
         addresses=points[-1].addresses,
-        is_at_least=is_median_at_least(sum(point.at_maximum for point in points), sum(len(point.values) for point in points)),
         fewest=min(len(point.values) for point in points),
         comparisons=comparisons,
     )
 
 
-def _compare(one: _Measured, other: _Measured, *, fewest: int, comparisons: int) -> _Finding:
+def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -> _Finding:
     """Whether the first are lower than the second, higher, or the same within 5 percent.
 
     A lower bound can be lower or the same only as far as it seems so: that is "unknown".
     """
     lower, upper = one.values, other.values
-    ratio = median_ratio(lower, upper, above_is_at_least=one.is_at_least, below_is_at_least=other.is_at_least)
+    ratio = median_ratio(one, other)
     alpha = LEVEL / comparisons
     counts = f"{ratio.counts[0]} and {ratio.counts[1]} values"
     if ratio.ratio is None:
@@ -160,6 +148,11 @@ def _compare(one: _Measured, other: _Measured, *, fewest: int, comparisons: int)
             f"The ratio of the medians lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
             f" {show_percent(interval.level)} (order statistics of {counts})"
         )
+        if ratio.firm_interval is None:  # nothing is shown that so few repetitions do not bear out
+            if is_inside:
+                return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
+            certainty = f"The repetitions lie more than {show_percent(SAME_WITHIN)} apart ({counts})"
+            return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=f"{certainty}: more of them would tell more.")
         if is_inside:
             return _Finding(kind="same", ratio=ratio, p_value=None, certainty=f"{certainty}: within {show_percent(SAME_WITHIN)}.")
         return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=f"{certainty}: more repetitions would tell more.")
@@ -170,7 +163,7 @@ def _compare(one: _Measured, other: _Measured, *, fewest: int, comparisons: int)
     test = f"exact one-sided Mann-Whitney test of {counts}: {show_probability(p_value)}, level {LEVEL:g} / {comparisons} (Bonferroni)"
     if p_value > alpha:
         return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=f"The difference is no more than noise ({test}).")
-    between = ""
+    between, interval = "", ratio.firm_interval
     if interval is not None:
         between = (
             f" The ratio of the medians lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
@@ -188,18 +181,18 @@ def _unsure(fewest: int) -> str:
 
 
 def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports: bool | None, is_varying: bool) -> str:
-    one, all_of_it = Statistics.of(pair.values), Statistics.of(many.values)
+    one, all_of_it = Statistics.of(pair.values), Statistics.of(many.pool.values)
     assert one is not None
     assert all_of_it is not None
     figure = many.curve.figure
     addresses = f"{format_count(many.addresses)} addresses a side"
     with_one = f"{'at least ' if pair.is_at_least else ''}{show_value(one.median, figure)}"
-    with_many = f"{'at least ' if many.is_at_least else ''}{show_value(all_of_it.median, figure)}"
+    with_many = f"{'at least ' if many.pool.is_at_least else ''}{show_value(all_of_it.median, figure)}"
     values = f"{with_one} against {with_many} per direction"
     share = finding.ratio.ratio
     if finding.kind == "hides" and share is not None:
         ports = ", and pseudorandom ports do not help: it does not hash ports" if hashes_ports is False else ""
-        least = "at least " if many.is_at_least else ""
+        least = "at least " if many.pool.is_at_least else ""
         hidden = f"{least}{show_percent(1 - share)}"
         return f"Biased: one address pair hides {hidden} of what this DUT forwards with {addresses} ({values}){ports}."
     if finding.kind == "same" and share is not None:
@@ -214,7 +207,7 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
             f"One address pair shows more, {'at least ' if pair.is_at_least else ''}{show_percent(share)} of what {addresses} show"
             f" ({values}): many addresses cost this DUT throughput."
         )
-    if many.is_at_least or pair.is_at_least:
+    if many.pool.is_at_least or pair.is_at_least:
         return (
             f"No verdict: the highest load that was tried passed with {_who_passed(many, pair, addresses)} ({values}), so what one pair"
             " hides is not known."
@@ -223,6 +216,6 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
 
 
 def _who_passed(many: _Many, pair: CurvePoint, addresses: str) -> str:
-    if many.is_at_least and pair.is_at_least:
+    if many.pool.is_at_least and pair.is_at_least:
         return f"one address pair and with {addresses}"
-    return addresses if many.is_at_least else "one address pair"
+    return addresses if many.pool.is_at_least else "one address pair"

@@ -4,26 +4,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from evenhand.analysis.device import sent_plan
-from evenhand.analysis.model import MedianRatio
-from evenhand.analysis.ratios import median_ratio
+from evenhand.analysis.likeness import Match, flat, match_points, measured_conditions, show_in_short, unlike_in
+from evenhand.analysis.medians import MedianRatio, median_ratio
 from evenhand.analysis.words import join
 from evenhand.errors import RequestError
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import FIGURES, CampaignRecord, Figure, PointRecord, PointState
 
-UNTOLD = ("known_fps",)
-"""Of a goal: where a search began, if an earlier one guided it. It is no other question."""
-LONGEST_VALUE = 100
-"""Characters of a set-up's value that are shown."""
 MOST_NAMED = 5
-LEAST_LEVEL = 0.9
-"""Of an interval by which a difference is called one: six repetitions in both runs have 0.94."""
 METHOD = (
     "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not give the same median: each has"
     " an interval in which it lies. The ratio's interval is what these two allow, from the smallest ratio to the largest; it covers the"
@@ -55,14 +48,14 @@ class ComparedValue:
     @property
     def is_interval_too_weak(self) -> bool:
         """Whether the ratio's interval says nothing, since there are too few repetitions."""
-        return self.ratio is not None and self.ratio.interval is not None and self.ratio.interval.level < LEAST_LEVEL
+        return self.ratio is not None and self.ratio.interval is not None and self.ratio.firm_interval is None
 
     @property
     def is_different(self) -> bool | None:
         """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything, or where
         the highest load that was tried passed and hides it."""
-        interval = None if self.ratio is None else self.ratio.interval
-        if self.ratio is None or interval is None or self.is_interval_too_weak or self.ratio.bound == "unknown":
+        interval = None if self.ratio is None else self.ratio.firm_interval
+        if self.ratio is None or interval is None or self.ratio.bound == "unknown":
             return None
         if self.ratio.bound != "none":
             is_beyond = interval.low > 1 if self.ratio.bound == "at_least" else interval.high < 1
@@ -191,7 +184,7 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
     if len(records) < 2:
         raise RequestError("1 run: a comparison takes two or more", where="RUN", next_step="Name the file of another run.")
     first, *others = records
-    matches = [_match(first.points, other.points) for other in others]
+    matches = [match_points(first, other) for other in others]
     unlike = [line for other, match in zip(others, matches, strict=True) for line in _unlike_lines(first, other, match)]
     if not first.points or not all(match.of for match in matches):
         raise _nothing_in_common(records)
@@ -204,85 +197,24 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
         )  # fmt: skip
     return Comparison(
         runs=tuple(ComparedRun(file=record.path.name, name=record.name, created_at=record.created_at) for record in records),
-        points=tuple(_compare_point(point, [match.of.get(i) for match in matches]) for i, point in enumerate(first.points)),
+        points=tuple(
+            _compare_point(point, [(match.of.get(i), match.of_one_kind) for match in matches]) for i, point in enumerate(first.points)
+        ),
         unlike=tuple(unlike),
         differences=tuple(_differences(records)),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """Which points go together."""
-
-    of: Mapping[int, PointRecord]
-    """By the place in the first run."""
-    only_first: tuple[PointRecord, ...]
-    only_other: tuple[PointRecord, ...]
-
-
-def _match(first: Sequence[PointRecord], other: Sequence[PointRecord]) -> _Match:
-    """Those alike go together, in the same suite before any; of the rest those of one procedure, the least unlike before others."""
-    left, found = list(other), {}
-    for is_same_suite in (True, False):
-        for i, point in enumerate(first):
-            if i in found:
-                continue
-            for candidate in left:
-                if (candidate.point.suite == point.point.suite or not is_same_suite) and not unlike_in(point, candidate):
-                    found[i] = candidate
-                    left.remove(candidate)
-                    break
-    rest = [(len(unlike_in(first[i], c)), i, j) for i in range(len(first)) if i not in found for j, c in enumerate(left)]
-    taken: set[int] = set()
-    for _, i, j in sorted(rest):
-        if i not in found and j not in taken and first[i].point.procedure == left[j].point.procedure:
-            found[i] = left[j]
-            taken.add(j)
-    only_first = tuple(point for i, point in enumerate(first) if i not in found)
-    return _Match(found, only_first, tuple(point for j, point in enumerate(left) if j not in taken))
-
-
-def unlike_in(a: PointRecord, b: PointRecord) -> tuple[str, ...]:
-    """`frame size 64 against 128`: what would make their numbers answers to different questions."""
-    mine, others = _conditions(a), _conditions(b)
-    keys = [key for key in {**mine, **others} if mine.get(key) != others.get(key)]
-    if not (_is_sent_known(a) and _is_sent_known(b)):
-        # What one of them has not sent yet is no difference: then what was asked for decides.
-        keys = [key for key in keys if not key.startswith("sent ")]
-    # Counts of addresses, plan and ports stand in both; once is enough.
-    if any(not key.startswith("sent ") for key in keys):
-        keys = [key for key in keys if not key.startswith("sent ")]
-    return tuple(f"{key} {_show(mine.get(key)) or '-'} against {_show(others.get(key)) or '-'}" for key in keys)
-
-
-def _is_sent_known(record: PointRecord) -> bool:
-    return sent_plan(record) is not None
-
-
-def _conditions(record: PointRecord) -> dict[str, Any]:
-    point = record.point
-    goal = {key: value for key, value in point.goal.items() if key not in UNTOLD}
-    sent = sent_plan(record)
-    return {
-        "procedure": point.procedure,
-        "plan": point.plan,
-        "hosts": list(point.hosts),
-        "networks": list(point.networks),
-        "frame size": point.frame_size,
-        "directions": list(point.directions),
-        "hash type": point.hash_type,
-        **dict(_flat(point.plan_options, "plan option ")),
-        **dict(_flat(goal, "goal: ")),
-        **({} if sent is None else dict(_flat(sent, "sent "))),
-    }
-
-
 def _check_kinds(records: Sequence[CampaignRecord]) -> None:
-    """RequestError if some are campaigns and some are not: a verb stores its goal as it understood it, a campaign as its file has it."""
-    if len({record.is_campaign for record in records}) > 1:
+    """RequestError if some are campaigns and some are not, and there is a point whose searches do not tell what was asked.
+
+    A verb stores its goal as it understood it, a campaign as its file has it."""
+    is_untold = any(measured_conditions(point) is None for record in records for point in record.points)
+    if is_untold and len({record.is_campaign for record in records}) > 1:
         raise RequestError(
-            "a campaign and the run of a single verb: their settings are not stored alike, so they cannot be checked against each other",
-            where=_files(records), next_step="Compare two campaigns or two runs of a verb, or these all the same with --anyway.",
+            "a campaign and the run of a single verb, and not all of their points were measured: their settings are not stored alike, so"
+            " those cannot be checked against each other",
+            where=_files(records), next_step="Go on with what is not finished, or compare them all the same with --anyway.",
         )  # fmt: skip
 
 
@@ -302,10 +234,10 @@ def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
     return RequestError(f"nothing in common to compare: {told}", where=_files(records), next_step="Measure the same procedure for both.")
 
 
-def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: _Match) -> list[str]:
+def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: Match) -> list[str]:
     counts: dict[str, int] = {}
     for i, point in match.of.items():
-        for line in unlike_in(first.points[i], point):
+        for line in unlike_in(first.points[i], point, match.of_one_kind):
             counts[line] = counts.get(line, 0) + 1
     lines = [line if count == 1 else f"{line} ({count} points)" for line, count in counts.items()]
     for record, points in ((first, match.only_first), (other, match.only_other)):
@@ -316,7 +248,8 @@ def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: _Match) -
     return lines
 
 
-def _compare_point(point: PointRecord, others: Sequence[PointRecord | None]) -> PointComparison:
+def _compare_point(point: PointRecord, others: Sequence[tuple[PointRecord | None, bool]]) -> PointComparison:
+    """Each of the others with whether it is of the same kind of run."""
     figure = FIGURES[point.point.procedure]
     return PointComparison(
         key=point.point.key,
@@ -324,16 +257,16 @@ def _compare_point(point: PointRecord, others: Sequence[PointRecord | None]) -> 
         statistics=Statistics.of(point.values),
         at_maximum=point.at_maximum,
         reason=_why_none(point),
-        others=tuple(_compared(point, other, figure) for other in others),
+        others=tuple(_compared(point, other, figure, of_one_kind) for other, of_one_kind in others),
     )
 
 
-def _compared(point: PointRecord, other: PointRecord | None, figure: Figure) -> ComparedValue:
+def _compared(point: PointRecord, other: PointRecord | None, figure: Figure, of_one_kind: bool) -> ComparedValue:
     if other is None:
         return ComparedValue(key=None, statistics=None, at_maximum=0, reason="not in this run", ratio=None, performance=None, unlike=())
     ratio = None
     if point.values and other.values:
-        ratio = median_ratio(other.values, point.values, above_is_at_least=other.is_at_least, below_is_at_least=point.is_at_least)
+        ratio = median_ratio(other, point)
     return ComparedValue(
         key=other.point.key,
         statistics=Statistics.of(other.values),
@@ -341,7 +274,7 @@ def _compared(point: PointRecord, other: PointRecord | None, figure: Figure) -> 
         reason=_why_none(other),
         ratio=ratio,
         performance=None if ratio is None else _performance(ratio, other.values, figure),
-        unlike=unlike_in(point, other),
+        unlike=unlike_in(point, other, of_one_kind),
     )
 
 
@@ -362,43 +295,24 @@ def _why_none(point: PointRecord) -> str | None:
 
 def _differences(records: Sequence[CampaignRecord]) -> Iterator[SetupDifference]:
     """Of versions, host, testbed and campaign file; in that order."""
-    flats = [dict(_setup(record)) for record in records]
-    for what in dict.fromkeys(key for flat in flats for key in flat):
-        values = tuple(flat.get(what) for flat in flats)
+    setups = [dict(_setup(record)) for record in records]
+    for what in dict.fromkeys(key for setup in setups for key in setup):
+        values = tuple(setup.get(what) for setup in setups)
         if any(value != values[0] for value in values):
-            yield SetupDifference(what=what, values=tuple(_show(value) for value in values))
+            yield SetupDifference(what=what, values=tuple(show_in_short(value) for value in values))
 
 
 def _setup(record: CampaignRecord) -> Iterator[tuple[str, Any]]:
-    yield from _flat(record.versions, "versions: ")
-    yield from _flat(record.host, "host: ")
+    yield from flat(record.versions, "versions: ")
+    yield from flat(record.host, "host: ")
     names = list(record.testbeds)
     yield "testbed", join(names) or None
     for name in names:
         # One testbed each: what differs is of interest, whatever their files are called.
         prefix = "testbed: " if len(names) == 1 else f"testbed {name}: "
         facts = {key: value for key, value in record.testbeds[name].items() if key != "tester" or value != record.host}
-        yield from (fact for fact in _flat(facts, prefix) if not fact[0].removeprefix(prefix).startswith(NOT_TOLD))
-    yield from _flat(record.spec, "campaign: ")
-
-
-def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Leaves by their path: `host: cpu.model`. Lists of tables too; other lists are one value."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _flat(item, f"{name}{'' if name.endswith((': ', ' ')) else '.'}{key}")
-    elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
-        for i, item in enumerate(value, start=1):
-            yield from _flat(item, f"{name}.{item.get('name', i)}")
-    elif value is not None:
-        yield name, list(value) if isinstance(value, tuple) else value
-
-
-def _show(value: Any) -> str | None:
-    if value is None:
-        return None
-    text = str(value)
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+        yield from (fact for fact in flat(facts, prefix) if not fact[0].removeprefix(prefix).startswith(NOT_TOLD))
+    yield from flat(record.spec, "campaign: ")
 
 
 def _files(records: Sequence[CampaignRecord]) -> str:

@@ -7,19 +7,16 @@ N is always the number of addresses a side. `performance` means: of a figure whe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from evenhand.analysis.medians import MedianRatio
 from evenhand.plan import Direction
-from evenhand.procedure.statistics import Interval, Statistics
+from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import Figure, HashType, PointState, ProcedureName, is_median_at_least
 from evenhand.units import format_count
 
 if TYPE_CHECKING:
     from evenhand.analysis.testbeds import BedsVerdict
-
-
-RatioBound: TypeAlias = Literal["none", "at_least", "at_most", "unknown"]
-"""What is known of a ratio: itself; that the true one is at least or at most as high; or, of two lower bounds, nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +145,7 @@ class Shape:
     comparisons: int
     """By which the level was divided."""
     is_capped: bool
-    """A point of the plateau passed at the highest load that was tried. It is at least as high as it seems, and need not be level there."""
+    """A point of the plateau passed at the highest load that was tried, so the level is a lower bound (`Pool.of` says why)."""
     tests: tuple[PointTest, ...]
     """Of the points outside the plateau."""
     method: str
@@ -232,27 +229,6 @@ class Degradation:
 
     def to_document(self) -> dict[str, Any]:
         return {"n": self.addresses, "xpd_percent": self.percent}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MedianRatio:
-    """The median of one set of values over that of another."""
-
-    ratio: float | None
-    """None: the lower one is 0 and the upper is not."""
-    interval: Interval | None
-    """From the two medians' own intervals: low / high to high / low, covered with the product of their levels, since the repetitions
-    are independent; for any distribution. None where a bound is no number."""
-    counts: tuple[int, int]
-    """Values above and below the line."""
-    bound: RatioBound = "none"
-    """Where a median is a lower bound itself."""
-
-    def to_document(self) -> dict[str, Any]:
-        interval = None
-        if self.interval is not None:
-            interval = {"low": self.interval.low, "high": self.interval.high, "level": self.interval.level}
-        return {"ratio": self.ratio, "interval": interval, "counts": list(self.counts), "bound": self.bound}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

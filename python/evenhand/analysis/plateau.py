@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from evenhand.analysis.medians import Pool
 from evenhand.analysis.model import CurvePoint, PointTest, Shape
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import SAME_WITHIN
@@ -71,7 +72,7 @@ def find_shape(points: Sequence[CurvePoint], figure: Figure, *, relevant: float 
         relevant=relevant,
         level=level,
         comparisons=comparisons,
-        is_capped=any(point.is_at_least for point in plateau),
+        is_capped=Pool.of(plateau).is_at_least,
         tests=tuple(o.test for o in outside.values()),
         method=_method(relevant, level, comparisons, is_noise_known=is_noise_known),
         sentences=(),

@@ -263,6 +263,4 @@ def _both(counts: tuple[int, int]) -> str:
 
 
 def _short(size: FrameSize) -> int | str:
-    if not isinstance(size, Imix):
-        return size
-    return ":".join(["imix", size.sequence, *(f"{letter}={octets}" for letter, octets in size.sizes)])
+    return size.short if isinstance(size, Imix) else size

@@ -154,11 +154,11 @@ def check(
             run.check_testbed(setup, progress, with_ceiling=not ports_only)
         if looped:
             run.check_looped(setup, progress)
-    unmet = _unmet(survey, required, run)
+    error = run.unopened or _unmet(survey, required, run)
     if json_output:
-        write_json({**run.to_document(), "error": error_part(unmet)})
-    if unmet is not None:
-        raise told(unmet)
+        write_json({**run.to_document(), "error": error_part(error)})
+    if error is not None:
+        raise told(error)
 
 
 class _Run:
@@ -179,6 +179,8 @@ class _Run:
         self._survey: HostSurvey | None = None
         self._testbed: dict[str, Any] | None = None
         self._ceilings: list[CeilingEntry] = []
+        self.unopened: EvenhandError | None = None
+        """Why the testbed's ports were not opened; what else is checked is not in their way."""
         self.unresolved: HostError | None = None
         self.unreached: HostError | None = None
 
@@ -208,7 +210,12 @@ class _Run:
     def check_testbed(self, setup: Setup, progress: ProgressDisplay, *, with_ceiling: bool) -> None:
         """Ports, DUT, and the ceiling through it."""
         with ExitStack() as stack:
-            tester = stack.enter_context(self._open(setup, needs_dut=False))
+            try:
+                tester = stack.enter_context(self._open(setup, needs_dut=False))
+            except EvenhandError as error:
+                self.unopened = error
+                self._testbed = _unopened_document(setup, error)
+                return
             ports = _ports(setup, tester)
             self.unresolved, self.unreached = tester.unresolved, tester.unreached
             self._testbed = {
@@ -294,6 +301,15 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: _Run) -> HostEr
     if Requirement.DUT in required and why is not None:
         return HostError(why.what, where=f"--require dut: {why.where}", next_step=why.next_step)
     return None
+
+
+def _unopened_document(setup: Setup, error: EvenhandError) -> dict[str, Any]:
+    """What stands under `testbed` where a port did not open: its error; the other port was not tried, or is not known to have opened."""
+    ports = {
+        side: {"device": port.device, "error": error_part(error)} if error.where.startswith(f"{side}.") else None
+        for side, port in setup.testbed.ports.items()
+    }
+    return {"name": setup.name, "is_dut_resolved": False, "unresolved": "its ports were not opened", "unreached": None, "ports": ports}
 
 
 def _ask_engine(engine: Path | None, watch_s: float) -> tuple[Mapping[str, Any] | EvenhandError, Watch | EvenhandError | None]:

@@ -11,6 +11,7 @@ import typer
 from evenhand.analysis import compare as compare_records
 from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.errors import RequestError
+from evenhand.new_file import check_replaceable
 from evenhand.report import comparison_document, comparison_lines, comparison_tables, differences_table
 from evenhand.series import read_record
 from evenhand.units import parse_ratio
@@ -36,10 +37,13 @@ def compare(
     limit = None if fail_below is None else parse_ratio(fail_below, where="--fail-below")
     if limit == 0:
         raise RequestError("0: nothing is worse than that", where="--fail-below", next_step="Write a ratio like 0.97 or 97%.")
-    comparison = compare_records([read_record(path) for path in runs], anyway=anyway)
     if html is not None:
         from evenhand.report.comparison_page import write_comparison_page  # its libraries take longer than most verbs
+        from evenhand.report.page import MARK
 
+        check_replaceable(html, mark=MARK, where=f"--html {html}")  # before anything is read: runs may be long
+    comparison = compare_records([read_record(path) for path in runs], anyway=anyway)
+    if html is not None:
         write_comparison_page(comparison, html, fail_below=limit)
         err().print(f"The page: {html}", markup=False, soft_wrap=True)
     if json_output:

@@ -22,7 +22,7 @@ from evenhand.cli.options import with_options
 from evenhand.cli.single_pair import devices_of
 from evenhand.cli.tables import show_found
 from evenhand.errors import RequestError
-from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets
+from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, with_titles
 from evenhand.procedure import DelayGoal, DelayTest, Setup
 from evenhand.procedure.delay import REPETITIONS
 from evenhand.report import delay_lines, delay_table
@@ -153,7 +153,8 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
     found: StoredSearch | None = None
     for search in throughput_searches(path):
         conditions = (
-            devices_of(search.setup), search.plan, search.frame_size, search.setup.get("mix"), sorted(search.setup.get("directions", []))
+            devices_of(search.setup), search.plan, search.frame_size, with_titles(search.setup.get("mix")),
+            sorted(search.setup.get("directions", [])),
         )  # fmt: skip
         if search.kind == "throughput" and search.result is not None and search.outcome in outcomes and conditions == wanted:
             found = search

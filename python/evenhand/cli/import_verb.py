@@ -19,6 +19,7 @@ from evenhand.new_file import check_new, write_new
 from evenhand.plan import SideName
 
 EXAMPLE = 'Example: evenhand import siitperf.conf --command "siitperf-tp 84 100000 60 2000 2 2" --left 0000:01:00.0 --right 0000:01:00.1'
+_SHOWN_FIRST = (Became.REFUSED, Became.DIFFERS, Became.MAPPED, Became.MEANINGLESS)
 NOT_ALL = 1
 """Exit code: something of the file is refused."""
 
@@ -107,7 +108,8 @@ def _show(imported: Imported, testbed: Path) -> None:
     table.add_column("value")
     table.add_column("became", no_wrap=True)
     table.add_column("here")
-    for row in imported.rows:
+    # What the reader must look at comes first; the document has the order of the file.
+    for row in sorted(imported.rows, key=lambda row: _SHOWN_FIRST.index(row.became)):
         table.add_row(Text(row.key), Text(row.value), str(row.became), Text(row.text))
     console.print(table)
     console.print()

@@ -44,6 +44,7 @@ from evenhand.cli.told import tell
 from evenhand.cli.usage import as_typed, is_plain_help, usage_error
 from evenhand.cli.verbs import Verbs
 from evenhand.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
+from evenhand.new_file import is_disk_full
 
 INTERRUPTED = 130
 TERMINATED = 143
@@ -171,9 +172,11 @@ def _of_the_host(error: OSError | MemoryError) -> HostError:
         made = HostError("this host has too little memory", next_step="End other programs, or ask for less.")
     else:
         names = [str(name) for name in (error.filename, error.filename2) if name is not None]
-        made = HostError(
-            error.strerror or str(error), where=" and ".join(names), next_step="See its permissions, and the room on its disk."
+        is_denied = isinstance(error, PermissionError)
+        steps = (
+            "Make room on its disk." if is_disk_full(error) else f"See its permissions{'' if is_denied else ', and the room on its disk'}."
         )
+        made = HostError(error.strerror or str(error), where=" and ".join(names), next_step=steps)
     made.__cause__ = error
     return made
 

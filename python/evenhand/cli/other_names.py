@@ -20,6 +20,7 @@ def _exported(form: str) -> tuple[tuple[str, str], ...]:
 
 _OUTPUT = (*_called("--run", "--html", "--output", "--picture"), (_ANY, "Results go to stdout: add `> FILE` at the end of the command."))
 _SIZE, _REPEATED, _DIRECTION = _called("--frame-size"), _called("--repetitions", "--count", "--rounds"), _called("--direction")
+_NO_RUN = ((_ANY, "Learning is no measurement: it is stored nowhere. With --json its document goes to stdout."),)
 _IPV6 = (("--plan", "Name a plan of IPv6: --plan gateway-v6."), ("NAME", "Name a plan of IPv6, such as gateway-v6."))
 _IPV4 = (("--plan", "Name a plan of IPv4: --plan gateway-v4."), ("NAME", "Name a plan of IPv4, such as gateway-v4."))
 OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -29,6 +30,10 @@ OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "plan frames --csv": _called("--format csv"),
     "plan frames --pcap": _called("--format pcap"),
     "import --testbed": _called("--output"),
+    "plan prove --count": _called("--frames"),
+    "learn --waits": (("--wait", "No trial is made here, so there is one wait: --wait TIME, after each round."),),
+    "learn --run": _NO_RUN,
+    "learn --no-run": _NO_RUN,
     "--testbed": _called("--dut"),
     "--run": (("FILE", "Write FILE without an option, behind the command's name."),),
     "--csv": _exported("csv"),

@@ -77,7 +77,10 @@ def prove(
     runs: list[dict[str, Any]] = [{"direction": d, "stream": s, "generator": "philox"} for d in directions for s in range(streams)]
     runs += [{"direction": directions[0], "stream": 0, "generator": generator} for generator in faulty]
     with EngineSession([find_engine(engine)]) as session, _progress() as progress:
-        proofs = [_prove(session, plan, progress, seed=seed, frames=count, first=first, streams=streams, **run) for run in runs]
+        proofs = [
+            _prove(session, plan, progress, f"{n} of {len(runs)}", seed=seed, frames=count, first=first, streams=streams, **run)
+            for n, run in enumerate(runs, start=1)
+        ]
     own, others = proofs[: len(proofs) - len(faulty)], proofs[len(proofs) - len(faulty) :]
     judgement = judge_proof(own)
     if json_output:
@@ -88,12 +91,14 @@ def prove(
         raise typer.Exit(SUSPICIOUS)
 
 
-def _prove(session: EngineSession, plan: AddressPlan, progress: Progress, *, frames: int, **request: Any) -> StreamProof:
-    what = f"{GENERATOR_NAMES[request['generator']]}, {request['direction']}, stream {request['stream']}"
+def _prove(session: EngineSession, plan: AddressPlan, progress: Progress, place: str, *, frames: int, **request: Any) -> StreamProof:
+    """One stream: a bar while it is drawn, on a terminal, and everywhere a line when it has been."""
+    what = f"{place}: {GENERATOR_NAMES[request['generator']]}, {request['direction']}, stream {request['stream']}"
     task = progress.add_task(what, total=frames)
     on_event: Callable[[dict[str, Any]], None] = lambda event: progress.update(task, completed=event["drawn_frames"])  # noqa: E731
     reply = session.request("prove", on_event=on_event, plan=plan.to_contract(), frames=frames, **request)
     progress.remove_task(task)
+    progress.console.print(f"{what}: {format_count(frames)} frames drawn", markup=False)
     return StreamProof.from_contract(reply)
 
 

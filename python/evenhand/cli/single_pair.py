@@ -11,7 +11,7 @@ import typer
 
 from evenhand.cli.after import throughput_searches
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, plan_title, whole_octets
+from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, plan_title, whole_octets, with_titles
 from evenhand.procedure import RESULTS_OF_THE_DUT, Setup, SinglePair
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, without_folders
@@ -110,7 +110,7 @@ def _compared(search: StoredSearch) -> dict[str, Any]:
         "ports": devices_of(search.setup),
         "plan": plan_title(search.plan["name"]),
         "frame size": search.frame_size,
-        "mix": search.setup.get("mix"),
+        "mix": with_titles(search.setup.get("mix")),
         "directions": sorted(search.setup["directions"]),
         "loss ratio": search.goal["loss_ratio"],
     }

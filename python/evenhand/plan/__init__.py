@@ -13,7 +13,7 @@ from evenhand.plan.imix import (
     parse_imix,
     whole_octets,
 )
-from evenhand.plan.mix import describe_mix, mix_lines, mix_request, mix_versions
+from evenhand.plan.mix import describe_mix, mix_lines, mix_request, mix_versions, with_titles
 from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, HostMacs, OtherVersion, PlanSide, SideName, plan_title
 from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
@@ -74,4 +74,5 @@ __all__ = [
     "plan_warnings",
     "show_ports",
     "whole_octets",
+    "with_titles",
 ]

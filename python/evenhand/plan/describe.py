@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.plan.model import AddressPlan
+from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.traffic import Traffic
 
 
 def describe_plan(plan: AddressPlan) -> dict[str, Any]:
-    """The contract's document, and what only people and DUTs need (SEED-49)."""
+    """The contract's document, and what only people and DUTs need (SEED-49); the plan's name as people type it."""
     return {
         **plan.to_contract(),
+        "name": plan_title(plan.name),
         "figure": plan.figure,
         "is_derived": plan.is_derived,
         "is_direct": plan.is_direct,

@@ -56,6 +56,11 @@ class Imix:
         return f"{'CUSTOM ' if self.is_custom else ''}IMIX - {self.sequence}{f' ({stated})' if stated else ''}"
 
     @property
+    def short(self) -> str:
+        """`imix:aaz:z=1400`, as the command line and campaign files take it without quotes."""
+        return ":".join(["imix", self.sequence, *(f"{letter}={size}" for letter, size in self.sizes)])
+
+    @property
     def counted(self) -> str:
         """`3 x 64, 1280 and 1518 octets`: how often each size is in the sequence."""
         parts = [f"{count} x {size}" if count > 1 else str(size) for size, count in sorted(Counter(self.octets).items())]

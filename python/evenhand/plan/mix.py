@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.errors import PlanError
 from evenhand.plan.imix import FrameSize, Imix
-from evenhand.plan.model import AddressPlan, OtherVersion
+from evenhand.plan.model import AddressPlan, OtherVersion, plan_title
 
 MOST_OF_A_SHARE = 100
 """Frames among which a share is exact (R5180-14)."""
@@ -74,7 +74,7 @@ def mix_request(plan: AddressPlan, size: FrameSize) -> dict[str, Any]:
 
 
 def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
-    """For documents and run files; None if all frames are alike."""
+    """For documents and run files; None if all frames are alike. Plans have the names that people type; older files have the contract's."""
     if plan.other is None and not isinstance(size, Imix):
         return None
     other = plan.other
@@ -84,8 +84,25 @@ def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
         "frame_sizes": list(size.octets) if isinstance(size, Imix) else [size],
         "versions": None
         if other is None
-        else {"plans": [plan.name, other.plan.name], "share": list(other.share), "other_plan": other.plan.to_contract()},
+        else {
+            "plans": [plan_title(plan.name), other.plan.title],
+            "share": list(other.share),
+            "other_plan": {**other.plan.to_contract(), "name": other.plan.title},
+        },
     }
+
+
+def with_titles(mix: Any) -> Any:
+    """A stored `describe_mix` as it is made today, so that files of all ages compare alike. What is none stays what it is."""
+    versions = mix.get("versions") if isinstance(mix, dict) else None
+    if not isinstance(versions, dict):
+        return mix
+    plans, other = versions.get("plans"), versions.get("other_plan")
+    if isinstance(plans, list):
+        versions = {**versions, "plans": [plan_title(name) if isinstance(name, str) else name for name in plans]}
+    if isinstance(other, dict) and isinstance(other.get("name"), str):
+        versions = {**versions, "other_plan": {**other, "name": plan_title(other["name"])}}
+    return {**mix, "versions": versions}
 
 
 def mix_lines(plan: AddressPlan, size: FrameSize) -> list[str]:

@@ -55,7 +55,8 @@ class PlanSide:
 
 
 def plan_title(name: str) -> str:
-    """A plan's name as people type it: `gateway-v4`. Documents and stored runs have `gateway_v4`; both are read everywhere."""
+    """A plan's name as people type it: `gateway-v4`, in all that a user sees. The engine's contract, and what runs keep of it, have
+    `gateway_v4`; both are read everywhere."""
     return name.replace("_", "-")
 
 

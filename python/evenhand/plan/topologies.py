@@ -157,10 +157,16 @@ def make_plan(
     source_ports: UdpRange = RFC4814_SOURCE_PORTS,
     destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
 ) -> AddressPlan:
-    """The plan of this name; `-` and `_` are the same. PlanError names the plans there are."""
+    """The plan of this name; `-` and `_` are the same. PlanError names the plans there are; a mix of two plans is none of them."""
     topology = TOPOLOGIES.get(name.replace("-", "_"))
     if topology is None:
         titles = [plan_title(known) for known in TOPOLOGIES]
+        parts = [plan_title(part) for part in name.split("+")]
+        if len(parts) > 1 and all(part in titles for part in parts):
+            raise PlanError(
+                f"{name!r} is a mix of plans, and one plan is needed here", next_step=f"Name one at a time: {' or '.join(parts)}."
+            )
+        name = next((part for part in parts if part not in titles), name)
         near = get_close_matches(plan_title(name.lower()), titles, n=1)
         raise PlanError(f"there is no plan {name!r}", next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(titles)}.")
     return topology(

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenhand.errors import HostError, RequestError
+from evenhand.errors import RequestError
+from evenhand.new_file import unwritable
 from evenhand.predict.loads import Prediction
 from evenhand.predict.text import describe_model, hosts_title
 from evenhand.report.figures import LIGHT, Picture, Shape, put_ticks_of_counts, put_title, save_picture, style
@@ -40,7 +41,7 @@ def draw_series(series: Sequence[Prediction], smallest_even: int | None, path: P
     except OSError as error:
         if is_new:  # a full disk leaves no half of one
             path.unlink(missing_ok=True)
-        raise HostError(f"this file cannot be written: {error.strerror}", where=str(path), next_step="Name another file.") from error
+        raise unwritable(str(path), error) from error
 
 
 def series_picture(series: Sequence[Prediction], smallest_even: int | None) -> Picture:

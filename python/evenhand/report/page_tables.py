@@ -79,9 +79,11 @@ def variation_table(record: CampaignRecord) -> Table | None:
     for beginning, figures in chain(_directions(record, "pdv"), _directions(record, "ipdv")):
         for name, title in VARIATIONS.items():
             if figures.get(name):
-                values = [_milliseconds(figures[name][f"{which}_ns"]) for which in ("median", "percentile_1", "percentile_99")]
+                figure = figures[name]
+                ends = [NONE, NONE] if figure["count"] < 2 else [_milliseconds(figure[f"percentile_{share}_ns"]) for share in (1, 99)]
                 rows.append([
-                    *beginning, title, *values, str(figures[name]["count"]), format_count(figures.get("lost_frames") or 0),
+                    *beginning, title, _milliseconds(figure["median_ns"]), *ends, str(figure["count"]),
+                    format_count(figures.get("lost_frames") or 0),
                 ])  # fmt: skip
     titles = [*OF_DIRECTION, "figure", "#median, ms", "#1st percentile, ms", "#99th percentile, ms", "#runs", "#lost"]
     return make_table(titles, rows, caption="Over the runs (RFC 8219, 7.3).", fold=FOLDED) if rows else None
@@ -174,6 +176,9 @@ def _rate(result: Mapping[str, Any]) -> str:
 
 
 def _percentiles(figure: Mapping[str, Any]) -> str:
+    """One value alone has none."""
+    if figure["count"] < 2:
+        return NONE
     return f"{show_ns(figure['percentile_1_ns'])} {DASH} {show_ns(figure['percentile_99_ns'])}"
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from evenhand.plan import Direction, plan_title
+from evenhand.errors import RequestError
+from evenhand.plan import Direction, parse_imix, plan_title
 from evenhand.series.campaign import HashType, Point
 from evenhand.series.reading import StoredSearch
 
@@ -31,7 +32,7 @@ def conditions_of(search: StoredSearch) -> SearchConditions:
     """ValueError if its row does not tell them: a run file may come from anybody."""
     try:
         read = _read(search)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RequestError) as error:
         raise ValueError(f"{search.name[:80]!r} does not tell its conditions") from error
     if not are_sound(read):
         raise ValueError(f"{search.name[:80]!r} does not tell its conditions")
@@ -68,7 +69,8 @@ def _read(search: StoredSearch) -> SearchConditions:
         plan="+".join(map(plan_title, names)),
         plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},
         hosts=(_count(sides[0], "host"), _count(sides[1], "host")), networks=(_count(sides[0], "network"), _count(sides[1], "network")),
-        frame_size=mix.get("imix") or search.frame_size, directions=tuple(setup.get("directions") or get_args(Direction)),
+        frame_size=parse_imix(mix["imix"]).short if mix.get("imix") else search.frame_size,
+        directions=tuple(setup.get("directions") or get_args(Direction)),
         hash_type=next((name for name in get_args(HashType) if name == elements.get("hash")), None),
     )  # fmt: skip
 

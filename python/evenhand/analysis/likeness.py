@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: whether two points of two runs answer one question, in what they do not, and which of them go together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.analysis.device import sent_plan
+from evenhand.series.campaign import CampaignRecord, Point, PointRecord
+from evenhand.series.conditions import SearchConditions, conditions_of
+from evenhand.series.run_points import procedure_of
+
+UNTOLD = ("known_fps",)
+"""Of a goal: where a search began, if an earlier one guided it. It is no other question."""
+LONGEST_VALUE = 100
+"""Characters of a set-up's value that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which points go together."""
+
+    of: Mapping[int, PointRecord]
+    """By the place in the first run."""
+    only_first: tuple[PointRecord, ...]
+    only_other: tuple[PointRecord, ...]
+    of_one_kind: bool
+    """Both are campaigns, or both the runs of verbs."""
+
+
+def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
+    """Those alike go together, in the same suite before any; of the rest those of one procedure, the least unlike before others."""
+    of_one_kind = one.is_campaign == another.is_campaign
+    first, other = one.points, another.points
+    left, found = list(other), {}
+    for is_same_suite in (True, False):
+        for i, point in enumerate(first):
+            if i in found:
+                continue
+            for candidate in left:
+                if (candidate.point.suite == point.point.suite or not is_same_suite) and not unlike_in(point, candidate, of_one_kind):
+                    found[i] = candidate
+                    left.remove(candidate)
+                    break
+    rest = [(len(unlike_in(first[i], c, of_one_kind)), i, j) for i in range(len(first)) if i not in found for j, c in enumerate(left)]
+    taken: set[int] = set()
+    for _, i, j in sorted(rest):
+        if i not in found and j not in taken and first[i].point.procedure == left[j].point.procedure:
+            found[i] = left[j]
+            taken.add(j)
+    only_first = tuple(point for i, point in enumerate(first) if i not in found)
+    return Match(found, only_first, tuple(point for j, point in enumerate(left) if j not in taken), of_one_kind)
+
+
+def unlike_in(a: PointRecord, b: PointRecord, of_one_kind: bool = True) -> tuple[str, ...]:
+    """`frame size 64 against 128`: what would make their numbers answers to different questions.
+
+    Args:
+        of_one_kind: Both are of campaigns, or both of the runs of verbs. If not, what their searches were asked for decides, since a
+            campaign has its goal as its file spells it.
+    """
+    measured = (None, None) if of_one_kind else (measured_conditions(a), measured_conditions(b))
+    mine, others = (asked or _conditions(record) for asked, record in zip(measured, (a, b), strict=True))
+    keys = [key for key in {**mine, **others} if mine.get(key) != others.get(key)]
+    if not (_is_sent_known(a) and _is_sent_known(b)):
+        # What one of them has not sent yet is no difference: then what was asked for decides.
+        keys = [key for key in keys if not key.startswith("sent ")]
+    # Counts of addresses, plan and ports stand in both; once is enough.
+    if any(not key.startswith("sent ") for key in keys):
+        keys = [key for key in keys if not key.startswith("sent ")]
+    return tuple(f"{key} {show_in_short(mine.get(key)) or '-'} against {show_in_short(others.get(key)) or '-'}" for key in keys)
+
+
+def _is_sent_known(record: PointRecord) -> bool:
+    return sent_plan(record) is not None
+
+
+def _conditions(record: PointRecord) -> dict[str, Any]:
+    point = record.point
+    return _told(point.procedure, point, point.goal, sent_plan(record))
+
+
+def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
+    """The same as its first search has it, which the procedure has written whoever called it; None if there is none yet.
+
+    With the waits of the trials and the hosts' MACs: a campaign has them in its goal.
+    """
+    searches = [search for repetition in record.repetitions for search in repetition.searches]
+    search = next((search for search in searches if procedure_of(search) == record.point.procedure), None)
+    if search is None:
+        return None
+    try:
+        under = conditions_of(search)
+    except ValueError:
+        return None
+    setup = {key: search.setup.get(key) for key in ("waits", "host_macs")}
+    return {**_told(record.point.procedure, under, search.goal, search.plan), **dict(flat(setup, "set-up: "))}
+
+
+def _told(procedure: str, under: Point | SearchConditions, goal: Mapping[str, Any], sent: Mapping[str, Any] | None) -> dict[str, Any]:
+    """By names for people."""
+    return {
+        "procedure": procedure,
+        "plan": under.plan,
+        "hosts": list(under.hosts),
+        "networks": list(under.networks),
+        "frame size": under.frame_size,
+        "directions": list(under.directions),
+        "hash type": under.hash_type,
+        **dict(flat(under.plan_options, "plan option ")),
+        **dict(flat({key: value for key, value in goal.items() if key not in UNTOLD}, "goal: ")),
+        **({} if sent is None else dict(flat(sent, "sent "))),
+    }
+
+
+def flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Leaves by their path: `host: cpu.model`. Lists of tables too; other lists are one value."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from flat(item, f"{name}{'' if name.endswith((': ', ' ')) else '.'}{key}")
+    elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+        for i, item in enumerate(value, start=1):
+            yield from flat(item, f"{name}.{item.get('name', i)}")
+    elif value is not None:
+        yield name, list(value) if isinstance(value, tuple) else value
+
+
+def show_in_short(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

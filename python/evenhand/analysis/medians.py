@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: the median of one set of repetitions over that of another, what is known of it, and values of several points as one set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self, TypeAlias
+
+from evenhand.analysis.words import show_percent
+from evenhand.procedure.statistics import Interval, Statistics
+
+RatioBound: TypeAlias = Literal["none", "at_least", "at_most", "unknown"]
+"""What is known of a ratio: itself; that the true one is at least or at most as high; or, of two lower bounds, nothing."""
+LEAST_LEVEL = 0.9
+"""Of a ratio's interval that is shown, or decides anything: six repetitions in both sets have 0.94, five have 0.88."""
+
+
+class Measured(Protocol):
+    """Repetitions of which a ratio can be made: a point, or several."""
+
+    @property
+    def values(self) -> tuple[float, ...]: ...
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the median is a lower bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Values of several points that are taken for one level, such as those of a plateau."""
+
+    values: tuple[float, ...]
+    is_at_least: bool = False
+    """What the DUT does there is a lower bound."""
+
+    @classmethod
+    def of(cls, points: Iterable[Measured]) -> Self:
+        """A lower bound as soon as the median of one of the points is.
+
+        That point may be higher than the others by any amount. Then they are not of one level, and how many of all values passed at the
+        highest load says nothing of it: the points beside it do not tell how high it is.
+        """
+        found = tuple(points)
+        return cls(values=tuple(value for point in found for value in point.values), is_at_least=any(point.is_at_least for point in found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MedianRatio:
+    """The median of one set of values over that of another."""
+
+    ratio: float | None
+    """None: the lower one is 0 and the upper is not."""
+    interval: Interval | None
+    """From the two medians' own intervals: low / high to high / low, covered with the product of their levels, since the repetitions
+    are independent; for any distribution. None where a bound is no number."""
+    counts: tuple[int, int]
+    """Values above and below the line."""
+    bound: RatioBound = "none"
+    """Where a median is a lower bound itself."""
+
+    @property
+    def firm_interval(self) -> Interval | None:
+        """None if there is none, or if there are too few repetitions for one that says anything."""
+        return None if self.interval is None or self.interval.level < LEAST_LEVEL else self.interval
+
+    def to_document(self) -> dict[str, Any]:
+        interval = None
+        if self.interval is not None:
+            interval = {"low": self.interval.low, "high": self.interval.high, "level": self.interval.level}
+        return {"ratio": self.ratio, "interval": interval, "counts": list(self.counts), "bound": self.bound}
+
+
+def median_ratio(above: Measured, below: Measured) -> MedianRatio:
+    """Of the medians of two sets of independent repetitions, neither of which may be empty."""
+    upper, lower = Statistics.of(above.values), Statistics.of(below.values)
+    if upper is None or lower is None:
+        raise ValueError("nothing to compare")
+    interval = None
+    if lower.median_interval.low > 0:
+        interval = Interval(
+            low=upper.median_interval.low / lower.median_interval.high,
+            high=upper.median_interval.high / lower.median_interval.low,
+            level=upper.median_interval.level * lower.median_interval.level,
+        )
+    ratio = upper.median / lower.median if lower.median else (1.0 if upper.median == 0 else None)
+    bounds: dict[tuple[bool, bool], RatioBound] = {(True, False): "at_least", (False, True): "at_most", (True, True): "unknown"}
+    bound = bounds.get((above.is_at_least, below.is_at_least), "none")
+    return MedianRatio(ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound)
+
+
+def show_ratio(ratio: MedianRatio) -> str:
+    """`0.991 (0.985 .. 0.998 with 95.7 %)`, `at least 0.991`; `0.991` with too few repetitions for an interval."""
+    if ratio.ratio is None:
+        return "no ratio: the one below is 0"
+    if ratio.bound == "unknown":
+        return "no ratio: both passed at the highest load that was tried"
+    text = f"{ratio.ratio:.3f}"
+    if ratio.bound != "none":
+        return f"{ratio.bound.replace('_', ' ')} {text}"
+    interval = ratio.firm_interval
+    return text if interval is None else f"{text} ({interval.low:.3f} .. {interval.high:.3f} with {show_percent(interval.level)})"
