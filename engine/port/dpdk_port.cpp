@@ -113,12 +113,13 @@ void require_pool_driver() {
                 fmt::format("Install its package: sudo apt-get install {}", package_of("librte_mempool_ring", plugins))};
 }
 
-/// A device that DPDK did not open: why, as far as the host tells.
+/// A memif without another end. `when` ends the sentence.
 [[noreturn]] void refuse_memif(const PortOptions& options, const std::string& when = "") {
     const auto reason = explain_memif(options.device);
     throw Fault{FaultCode::no_device, fmt::format("{}: {}{}", options.device, reason.what, when), options.where, reason.next};
 }
 
+/// A device that DPDK did not open: why, as far as the host tells.
 [[noreturn]] void refuse_unopened(const PortOptions& options, int result) {
     const auto reason = is_pci_device(options.device) ? std::optional{explain_pci(options.device)} : explain_software_port(options.device, plugins);
     if (!reason && result == -EINVAL && options.device.starts_with("net_memif")) refuse_memif(options);
