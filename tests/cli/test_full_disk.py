@@ -74,7 +74,12 @@ def test_a_search_on_a_full_disk_ends_with_its_table(engine_playing: Play, testb
     """D11."""
     engine_playing("simulated-640000")
     run = small_disk / "a.evenhand"
-    assert_nothing_is_lost(evenhand("throughput", testbed, *QUICK, "--run", run), run)
+    full = evenhand("throughput", testbed, *QUICK, "--run", run)
+    assert_nothing_is_lost(full, run)
+    assert "Next: Make room there, or name a file elsewhere" in full.stderr
+    begun = evenhand("throughput", testbed, *QUICK, "--run", small_disk / "b.evenhand")
+    assert begun.returncode == 3
+    assert "Next: Make room on its disk" in begun.stderr
 
 
 def test_a_trial_that_finds_no_room_is_shown_in_full(engine_playing: Play, testbed: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from evenhand.series.point_document import point_document
 from evenhand.series.record import CUT_SHORT, read_record
 from evenhand.series.repetition_recorder import RepetitionRecorder
 from evenhand.series.schema import CAMPAIGN_VERSION
-from evenhand.series.store import LOCK_TIMEOUT_S, MeasuredSearch, WritableFile, create_file, now, to_json
+from evenhand.series.store import LOCK_TIMEOUT_S, MeasuredSearch, WritableFile, create_file, not_stored, now, to_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class CampaignStore(WritableFile):
         self, path: Path, connection: sqlite3.Connection, stack: ExitStack, *, command: list[str], host_name: bool, is_new: bool
     ) -> None:
         super().__init__(path, connection)
-        self.after_failure = f"Make room there, and go on with: {resume_command(path)}"
+        self.after_failure = f"and go on with: {resume_command(path)}"
         self._stack = stack
         self._is_new = is_new
         self.measured: list[MeasuredSearch] = []
@@ -102,9 +102,7 @@ class CampaignStore(WritableFile):
                 return cls(path, connection, stack.pop_all(), command=command, host_name=host_name, is_new=True)
             except (sqlite3.Error, HostError) as error:
                 path.unlink(missing_ok=True)
-                raise HostError(
-                    f"the campaign cannot be stored: {error}", where=str(path), next_step="Name a file that can be written."
-                ) from error
+                raise not_stored(path, error, "the campaign") from error
         raise AssertionError
 
     @classmethod

@@ -53,8 +53,8 @@ class MeasuredSearch:
 class WritableFile:
     """A run's or a campaign's file that is open for writing."""
 
-    after_failure = "Make room there, or name a file elsewhere with --run, and start again."
-    """What to do if it can be written no longer."""
+    after_failure = "or name a file elsewhere with --run, and start again."
+    """What to do if it can be written no longer, after the cause is removed."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -67,8 +67,9 @@ class WritableFile:
             with self._connection:
                 yield self._connection
         except sqlite3.Error as error:
+            remedy = "Make room there" if is_full(error) else "See that it can be written"
             raise StorageError(
-                f"the run cannot be stored any further: {error}", where=str(self.path), next_step=self.after_failure
+                f"the run cannot be stored any further: {error}", where=str(self.path), next_step=f"{remedy}, {self.after_failure}"
             ) from error
 
     def add_versions(self, versions: Mapping[str, str]) -> None:
@@ -265,7 +266,7 @@ def create_file(
     except sqlite3.Error as error:
         connection.close()
         path.unlink(missing_ok=True)  # it was not there before
-        raise _refusal(path, error) from error
+        raise not_stored(path, error) from error
     return connection
 
 
@@ -283,15 +284,22 @@ def _create(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S)
     except sqlite3.Error as error:
         path.unlink(missing_ok=True)
-        raise _refusal(path, error) from error
+        raise not_stored(path, error) from error
     if not os.path.samestat(made, path.lstat()):
         connection.close()
         raise RequestError(taken, where=str(path), next_step="Name a file in a folder that nobody else may write.")
     return connection
 
 
-def _refusal(path: Path, error: sqlite3.Error) -> HostError:
-    return HostError(f"the run cannot be stored: {error}", where=str(path), next_step="Name a file that can be written.")
+def not_stored(path: Path, error: Exception, what: str = "the run") -> HostError:
+    """What to say of a file that could not be begun."""
+    next_step = "Make room on its disk, or name a file on another." if is_full(error) else "Name a file that can be written."
+    return HostError(f"{what} cannot be stored: {error}", where=str(path), next_step=next_step)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether SQLite found no room on the disk."""
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
 def to_json(value: Any) -> str:
