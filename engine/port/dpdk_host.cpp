@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -40,6 +41,8 @@ std::vector<unsigned> read_allowed_cpus() {
     }
     return cpus;
 }
+
+std::uint64_t physical_memory_mb() { return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) >> 20U; }
 
 /// Best effort, where the process has the right to it: the host's other work should not delay the loops. Where it still does,
 /// trials are INVALID.
@@ -87,6 +90,11 @@ bool is_pci_device(const std::string& device) {
 void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices) {
     if (started) return;
     if (refusal) throw Fault{*refusal};
+    // DPDK takes addresses for it all, and crashes where there are not enough. With hugepages it counts them first.
+    if (const auto host_mb = physical_memory_mb(); !options.hugepages && options.memory_mb > host_mb) {
+        throw Fault{FaultCode::no_memory, fmt::format("this host has {} MB of memory, and memory_mb is {}", host_mb, options.memory_mb), "host.memory_mb",
+                    "Lower it, or leave it out of the testbed file: it is what the ports need then."};
+    }
     // The main thread only reads requests and reports: it may run wherever the process may, and the scheduler keeps it off busy CPUs.
     std::vector<std::string> arguments{"evenhand-engine",
                                        fmt::format("--lcores=0@({})", fmt::join(allowed_cpus(), ",")),

@@ -43,6 +43,16 @@ def test_after_a_start_that_failed_the_reason_is_told_again() -> None:
     assert second["fault"] == first["fault"]
 
 
+def test_more_memory_than_the_host_has_is_refused_and_less_may_be_asked_for() -> None:
+    """DPDK ended with SIGSEGV."""
+    with RawEngine() as engine:
+        engine.say(opening(1, memory_mb=1 << 20), opening(2, memory_mb=512))
+        first, second = engine.hear_answers(2)
+    assert first["fault"]["code"] == "no_memory"
+    assert "and memory_mb is 1048576" in first["fault"]["what"]
+    assert second["response"] == "open"
+
+
 @pytest.mark.root
 def test_a_missing_driver_of_buffer_pools_is_named(tmp_path: Path) -> None:
     """It was told as a lack of memory, which no memory helps."""
