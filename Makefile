@@ -85,7 +85,7 @@ demo: build  ## two minutes on the reference router: what the choice of test add
 demo-linux: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
 	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
 
-prove: build-tests build-asan .venv/.deps-prove  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth, l3fwd, breaks on purpose; an hour
+prove: build-tests build-asan .venv/.deps-prove  ## what takes too long for `make test`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth, Figure 7, l3fwd, breaks on purpose; two hours
 	@tools/prove
 
 docs: .venv/.deps-docs  ## write the generated pages of docs/reference/, then all pages as a site with search: build-site/html/index.html

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from evenhand.analysis import CurvePoint, analyse
+from evenhand.analysis import Analysis, CurvePoint, analyse
 from evenhand.analysis.plateau import find_shape
 from evenhand.cli.main import main
 from evenhand.plan import make_plan
@@ -21,8 +22,11 @@ ELEMENT_FPS = {16: 8000, 36: 4000}
 GROWTH = 0.15
 LARGEST = 16384
 """Hosts a side: thinned, and ended here, so that a case takes minutes."""
+ALL = 65533
+"""Hosts a side of the whole series: as many as both plans have."""
 BLUR = 0.03
-"""Short trials hide a little overload in the queues. A point whose prediction is nearer than this to the limit is left out."""
+"""Short trials hide a little overload in the queues. A point whose prediction is nearer than this to the limit may lie on either side of
+it; the thinned series leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +45,15 @@ class Case:
         model = DeviceModel(elements=self.elements, rate_fps=ELEMENT_FPS[self.elements])
         return replace(model, key=symmetric_key()) if self.key == "openbsd" else model
 
-    def predicted(self) -> dict[int, float]:
-        """Frames per second per direction by hosts a side: doubling series."""
+    def predicted(self, largest: int = LARGEST) -> dict[int, float]:
+        """Frames per second per direction by hosts a side: doubling series, and its end."""
         found = {}
         cost = NeighborCost(free_entries=self.free_entries, growth=GROWTH)
-        for exponent in range(LARGEST.bit_length()):
-            plan = make_plan(self.plan, 2**exponent)
+        for hosts in sorted({*(2**exponent for exponent in range(largest.bit_length())), largest}):
+            plan = make_plan(self.plan, hosts)
             fps = predict(plan, self.model).throughput_fps
             assert fps is not None
-            found[2**exponent] = fps / cost.factor(neighbor_entries(plan))
+            found[hosts] = fps / cost.factor(neighbor_entries(plan))
         return found
 
 
@@ -102,6 +106,38 @@ waits = "short"
 """
 
 
+def measured(case: Case, hosts: list[int]) -> Analysis:
+    """A campaign of these points in the current folder."""
+    Path("case.toml").write_text(campaign_of(case, hosts))
+    assert main(["run", "case.toml", "--run", "case.evenhand"]) == 0
+    return analyse(read_record(Path("case.evenhand")))
+
+
+def shapes_of(values: dict[int, float]) -> set[tuple[int | None, int | None]]:
+    """Rise and fall, for either side on which the points near the limit may lie."""
+    level = max(values.values())
+    blurred = [n for n, fps in values.items() if abs(fps / level - 0.95) <= BLUR]
+    sides = product((0.95 - BLUR, 0.95 + BLUR), repeat=len(blurred))
+    return {shape_of({**values, **{n: side * level for n, side in zip(blurred, chosen, strict=True)}})[:2] for chosen in sides}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"case {case.number}")
+def test_the_whole_series_of_a_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEED-65, SEED-66: from one pair to 131,066 living neighbours, each point as it was predicted. `make prove`, part figure7."""
+    monkeypatch.chdir(tmp_path)
+    predicted = case.predicted(ALL)
+    analysis = measured(case, list(predicted))
+    (comparison,) = analysis.published
+    print(*(f"{p.addresses}: {p.values} predicted {predicted[p.addresses]:.0f}" for p in analysis.curves[0].points), sep="\n")
+    print("\n".join(comparison.sentences))
+    assert [point.addresses for point in analysis.curves[0].points] == list(predicted)
+    for point in analysis.curves[0].points:
+        assert point.values[0] == pytest.approx(predicted[point.addresses], rel=0.05), point.addresses
+    assert (comparison.found_rise_end, comparison.found_falls_above) in shapes_of(predicted)
+    assert (comparison.predicted_rise_end, comparison.predicted_falls_above) == shape_of(predicted)[:2]
+    assert analysis.bias[0].hashes_ports is False
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"case {case.number}")
 def test_rise_and_fall_of_a_case_are_where_its_configuration_puts_them(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SEED-66: what is expected is computed from elements, hash and neighbour cost, and measured through the whole chain. Short trials
@@ -111,9 +147,7 @@ def test_rise_and_fall_of_a_case_are_where_its_configuration_puts_them(case: Cas
     level = max(predicted.values())
     clear = {n: fps for n, fps in predicted.items() if abs(fps / level - 0.95) > BLUR}
     rise_end, falls_above, hosts = shape_of(clear)
-    Path("case.toml").write_text(campaign_of(case, hosts))
-    assert main(["run", "case.toml", "--run", "case.evenhand"]) == 0
-    analysis = analyse(read_record(Path("case.evenhand")))
+    analysis = measured(case, hosts)
     (comparison,) = analysis.published
     print("\n".join(comparison.sentences))
     assert (comparison.found_rise_end, comparison.found_falls_above) == (rise_end, falls_above)
