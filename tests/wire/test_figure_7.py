@@ -19,6 +19,9 @@ from evenhand.series import FIGURES, PointState, read_record
 
 pytestmark = [pytest.mark.wire, pytest.mark.slow]
 ELEMENT_FPS = {16: 8000, 36: 4000}
+QUEUE_S = 0.048
+"""What the queue of an element holds. A trial of 2 s passes with a load that is so much of it, 2.4 %, too high; and a stall this long loses
+nothing."""
 GROWTH = 0.15
 LARGEST = 16384
 """Hosts a side: thinned, and ended here, so that a case takes minutes."""
@@ -89,7 +92,7 @@ testbed = "reference"
 [reference]
 elements = {case.elements}
 rate = "{ELEMENT_FPS[case.elements]}fps"
-queue-frames = 384
+queue-frames = {QUEUE_S * ELEMENT_FPS[case.elements]:.0f}
 {f'neighbor-cost = "{case.free_entries},{GROWTH:.0%}"' if case.free_entries else ""}
 {f'key = "{case.key}"' if case.key else ""}
 
