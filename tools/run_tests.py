@@ -124,6 +124,8 @@ def run_python_tests(name: str, marked: str, *, at_once: int = 1, is_beside: boo
 
 def main() -> int:
     start = time.monotonic()
+    # Tests start a thousand commands. Some systems forbid Python to keep what it compiled, and each command then compiles all of Evenhand.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # C++ tests, and Python tests that send nothing, ask no clock: they share the CPUs. Whoever sends frames has them alone.
     with ThreadPoolExecutor(max_workers=2) as beside:
         cpp = beside.submit(run_cpp_suites)

@@ -76,12 +76,43 @@ def test_what_is_printed_is_read_again(sequence: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["imix:aaafg:frames=20:seed=7", "IMIX - aaafg (frames=20, seed=7)", "imix - aaafg (Seed = 7, Frames = 20)"]
+)
+def test_a_drawn_order_is_that_of_its_seed(text: str) -> None:
+    """R6985-01: the order was computed apart from the product, with the numbers that SplitMix64's author publishes."""
+    imix = parse_imix(text)
+    assert imix.letters == "aafgaafafaaagafggaaa"
+    assert str(imix) == "IMIX - aaafg (frames=20, seed=7)"
+    assert imix.short == "imix:aaafg:frames=20:seed=7"
+    assert imix.mean == 598
+    assert imix.counted == "12 x 64, 4 x 1280 and 4 x 1518 octets"
+    assert "in a pseudorandom order of 20 frames (SplitMix64 and Fisher-Yates, seed 7)" in mix_lines(gateway_v4(), imix)[0]
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 51))
+def test_shares_of_a_drawn_order_are_exact(seed: int, times: int) -> None:
+    """R6985-01: only the order is drawn; printed and read again it is the same."""
+    imix = parse_imix(f"imix:AAAGG:A=84:G=1518:frames={5 * times}:seed={seed}")
+    assert Counter(imix.letters) == {"A": 3 * times, "G": 2 * times}
+    assert parse_imix(str(imix)) == parse_imix(imix.short) == imix
+
+
+def test_places_of_a_drawn_order_are_equally_likely() -> None:
+    """R6985-01: over 2,000 seeds each of ten places has the one long frame as often as the others, within five deviations."""
+    places = Counter(parse_imix(f"imix:aaaaaaaaag:frames=10:seed={seed}").letters.index("g") for seed in range(2000))
+    assert all(abs(places[place] - 200) < 5 * (2000 * 0.1 * 0.9) ** 0.5 for place in range(10))
+
+
+@pytest.mark.parametrize(
     ("text", "what"),
     [
         ("imix:", "no sequence"), ("IMIX - aa1", "no sequence"), ("imix:aak", "no letter 'k'"), ("imix:aaz", "size of z is not stated"),
         ("imix:AAG:A=84", "size of G is not stated"), ("imix:aaA:A=84", "both"), ("imix:aa:a=65", "a is 64 octets by RFC 6985"),
         ("imix:AA:A=84:B=90", "no frame is B"), ("imix:AA:A=84:A=85", "two sizes"), ("imix:AA:A=x", "no size of a letter"),
-        (f"imix:{'a' * 257}", "257 frames"),
+        (f"imix:{'a' * 257}", "257 frames"), ("imix:aag:frames=100", "does not have each of 3 letters equally often"),
+        ("imix:aag:frames=258", "does not have each"), ("imix:aag:frames=0", "does not have each"),
+        ("imix:aag:seed=3", "its order is not drawn"),
+        (f"imix:aag:frames=3:seed={2**64}", "is no seed"), ("imix:aag:frames=-3", "no size of a letter"),
     ],
 )  # fmt: skip
 def test_what_is_no_sequence_is_refused(text: str, what: str) -> None:

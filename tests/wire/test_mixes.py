@@ -91,15 +91,26 @@ def test_an_imix_of_ipv4_is_sent_as_its_letters_say(tmp_path: Path) -> None:
                     assert frame[60:] == bytes.fromhex(shown["octets"])[60:]
 
 
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
+def test_a_drawn_order_is_sent_and_repeats_exactly(plan: AddressPlan, tmp_path: Path) -> None:
+    """R6985-01: the capture has the order that the text has, again and again."""
+    drawn = parse_imix("imix:AAAG:A=84:G=1518:frames=40:seed=3")
+    sent, _ = capture_of(plan, drawn, tmp_path, frames=100)
+    in_order = [{"A": 84, "G": 1518}[letter] for letter in drawn.letters]
+    assert [len(frame) + 4 for frame in sent] == (in_order * 3)[:100]
+    assert in_order != [84, 84, 84, 1518] * 10
+
+
 @pytest.mark.parametrize(
     ("plan", "size"),
     [
         (gateway_v4(), IMIX),
+        (gateway_v4(), parse_imix("imix:aaafg:frames=250:seed=7")),
         (gateway_v6(), BOTH_IMIX),
         (mix_versions(gateway_v6(), gateway_v4(), (1, 1)), 84),
         (mix_versions(make_plan("direct-v4-net16", 100), make_plan("direct-v6", 100), (10, 90)), BOTH_IMIX),
     ],
-    ids=["v4-imix", "v6-imix", "half-half", "direct-imix"],
+    ids=["v4-imix", "v4-drawn", "v6-imix", "half-half", "direct-imix"],
 )
 def test_a_cable_brings_every_frame_of_a_mix(plan: AddressPlan, size: int | Imix, tmp_path: Path) -> None:
     """R6985-01, R5180-14, R2544-06: nothing is lost or of a wrong length, and the counts of the classes are those of the sequence."""

@@ -16,11 +16,24 @@ MTU_LETTER = "z"
 """Has no size of its own: each result states it (RFC 6985, section 4)."""
 MOST_FRAMES = 256
 """Of a sequence."""
-FORMS = "IMIX - aaafg, imix:aaafg, imix:aaz:z=1400, imix:AAAG:A=84:G=1518"
+FORMS = "IMIX - aaafg, imix:aaafg, imix:aaz:z=1400, imix:AAAG:A=84:G=1518, imix:aaafg:frames=200:seed=7"
+ALGORITHM = "SplitMix64 and Fisher-Yates"
+"""Of an order that is drawn; each result states it with the seed (RFC 6985, section 5)."""
 
 _LONG = re.compile(r"(?P<custom>CUSTOM\s+)?IMIX\s*-\s*(?P<sequence>[a-zA-Z]+)\s*(?:\((?P<sizes>[^)]*)\))?", re.IGNORECASE)
 _SHORT = re.compile(r"imix:(?P<sequence>[a-zA-Z]+)(?P<sizes>(?::[^:]*)*)", re.IGNORECASE)
 _SIZE = re.compile(r"\s*([a-zA-Z])\s*=\s*(\d{1,5})\s*")
+_DRAW = re.compile(r"\s*(frames|seed)\s*=\s*(\d{1,20})\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnOrder:
+    """The letters again and again up to a number of frames, in a pseudorandom order: their shares stay exact, and a seed has one order."""
+
+    frames: int
+    """Of the order, a multiple of the letters; then it repeats."""
+    seed: int = 1
+    """0 to 2^64 - 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,20 +44,30 @@ class Imix:
     """A letter for each frame: small ones as the RFC has them, capital ones with sizes of one's own."""
     sizes: tuple[tuple[str, int], ...] = ()
     """Of z and of capital letters, in octets with the FCS."""
+    drawn: DrawnOrder | None = None
+    """None if frames are sent in the order of the letters."""
 
     def __post_init__(self) -> None:
         _check(self)
 
     @property
+    def letters(self) -> str:
+        """Of each frame, in the order in which they are sent."""
+        if self.drawn is None:
+            return self.sequence
+        return "".join(_in_drawn_order(self.sequence * (self.drawn.frames // len(self.sequence)), self.drawn.seed))
+
+    @property
     def octets(self) -> tuple[int, ...]:
-        """Of each frame of the sequence, with the FCS."""
+        """Of each frame in the order in which they are sent, with the FCS."""
         known = LETTERS | dict(self.sizes)
-        return tuple(known[letter] for letter in self.sequence)
+        return tuple(known[letter] for letter in self.letters)
 
     @property
     def mean(self) -> Fraction:
         """Octets of a frame, exactly."""
-        return Fraction(sum(self.octets), len(self.sequence))
+        octets = self.octets
+        return Fraction(sum(octets), len(octets))
 
     @property
     def is_custom(self) -> bool:
@@ -52,17 +75,29 @@ class Imix:
         return not self.sequence.islower()
 
     def __str__(self) -> str:
-        stated = ", ".join(f"{letter}={size}" for letter, size in self.sizes)
+        stated = ", ".join(self._stated)
         return f"{'CUSTOM ' if self.is_custom else ''}IMIX - {self.sequence}{f' ({stated})' if stated else ''}"
 
     @property
     def short(self) -> str:
         """`imix:aaz:z=1400`, as the command line and campaign files take it without quotes."""
-        return ":".join(["imix", self.sequence, *(f"{letter}={size}" for letter, size in self.sizes)])
+        return ":".join(["imix", self.sequence, *self._stated])
+
+    @property
+    def _stated(self) -> list[str]:
+        order = [] if self.drawn is None else [f"frames={self.drawn.frames}", f"seed={self.drawn.seed}"]
+        return [f"{letter}={size}" for letter, size in self.sizes] + order
+
+    @property
+    def order(self) -> str:
+        """`in the order of the letters`, or by what they are drawn, for a sentence."""
+        if self.drawn is None:
+            return "in the order of the letters"
+        return f"in a pseudorandom order of {self.drawn.frames} frames ({ALGORITHM}, seed {self.drawn.seed})"
 
     @property
     def counted(self) -> str:
-        """`3 x 64, 1280 and 1518 octets`: how often each size is in the sequence."""
+        """`3 x 64, 1280 and 1518 octets`: how often each size is among the frames that repeat."""
         parts = [f"{count} x {size}" if count > 1 else str(size) for size, count in sorted(Counter(self.octets).items())]
         return (f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]) + " octets"
 
@@ -83,14 +118,22 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
     if found is None:
         raise RequestError(f"{text!r} is no sequence of frame sizes", where=where, next_step=f"Write it like {FORMS}.")
     stated = (found["sizes"] or "").split("," if long else ":")
-    sizes = []
+    sizes, order = [], {}
     for part in stated if long and found["sizes"] else stated[1:]:
+        if draw := _DRAW.fullmatch(part):
+            order[draw[1].lower()] = int(draw[2])
+            continue
         size = _SIZE.fullmatch(part)
         if size is None:
-            raise RequestError(f"{part.strip()!r} in {text!r} is no size of a letter", where=where, next_step="Write it like A=84.")
+            raise RequestError(
+                f"{part.strip()!r} in {text!r} is no size of a letter, nor frames= or seed= of a drawn order",
+                where=where, next_step="Write it like A=84, or frames=200.",
+            )  # fmt: skip
         sizes.append((size[1], int(size[2])))
+    if "seed" in order and "frames" not in order:
+        raise RequestError(f"{text!r} has a seed, but its order is not drawn", where=where, next_step="Add of how many frames: frames=200.")
     try:
-        return Imix(sequence=found["sequence"], sizes=tuple(sizes))
+        return Imix(sequence=found["sequence"], sizes=tuple(sizes), drawn=DrawnOrder(**order) if order else None)
     except RequestError as error:
         raise RequestError(error.what, where=where, next_step=error.next_step) from error
 
@@ -147,3 +190,28 @@ def _check(imix: Imix) -> None:
             )
         if letter not in imix.sequence:
             raise RequestError(f"{name}: {letter} has a size, but no frame is {letter}", next_step="Leave it out.")
+    if imix.drawn is not None:
+        _check_order(name, len(imix.sequence), imix.drawn)
+
+
+def _check_order(name: str, letters: int, order: DrawnOrder) -> None:
+    if not letters <= order.frames <= MOST_FRAMES or order.frames % letters:
+        most = MOST_FRAMES // letters * letters
+        raise RequestError(
+            f"{name}: an order of {order.frames} frames does not have each of {letters} letters equally often",
+            next_step=f"Write a multiple of {letters} up to {most}: frames={most}.",
+        )
+    if not 0 <= order.seed < 2**64:
+        raise RequestError(f"{name}: {order.seed} is no seed", next_step="Write 0 to 2^64 - 1.")
+
+
+def _in_drawn_order(letters: str, seed: int) -> list[str]:
+    """From the last place down, each place changes with one that is drawn of those up to itself: number r * count / 2^64, rounded down."""
+    places, state, mask = list(letters), seed, 2**64 - 1
+    for last in range(len(places) - 1, 0, -1):
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        r = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        r = ((r ^ (r >> 27)) * 0x94D049BB133111EB) & mask
+        other = ((r ^ (r >> 31)) * (last + 1)) >> 64
+        places[last], places[other] = places[other], places[last]
+    return places

@@ -110,8 +110,8 @@ def mix_lines(plan: AddressPlan, size: FrameSize) -> list[str]:
     lines = []
     if isinstance(size, Imix):
         lines.append(
-            f"Frame sizes ({size}, RFC 6985): {size.counted}, in the order of the letters, again and again in each direction; mean"
-            f" {float(size.mean):.6g} octets. Rates are of frames; the theoretical limit is that of the mean."
+            f"Frame sizes ({size}, RFC 6985): {size.counted}, {size.order}, again and again in each direction;"
+            f" mean {float(size.mean):.6g} octets. Rates are of frames; the theoretical limit is that of the mean."
         )
     if plan.other is not None:
         n, m = plan.other.share

@@ -62,7 +62,7 @@ def choose_frames(
         return choose_frame_size(plan, size, tag_octets=tag_octets, where=where)
     smallest, version = plan.smallest_frame_size + tag_octets, max(plan.versions)
     vlan = " and its VLAN tags" if tag_octets else ""
-    for letter, octets in dict(zip(size.sequence, size.octets, strict=True)).items():
+    for letter, octets in dict(zip(size.letters, size.octets, strict=True)).items():
         if not smallest <= octets <= MAX_FRAME_SIZE:
             raise RequestError(
                 f"{letter} of {size} is {octets} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS"
