@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
 from evenhand.dut import HashType, describe_setup
+from evenhand.dut.items import Item, NotTakenError
 from evenhand.dut.linux_items import linux_items, move_of
+from evenhand.dut.linux_nic import NicWishes
 from evenhand.dut.linux_state import LinuxState, read_state
 from evenhand.dut.shell import Answer
 from evenhand.plan import make_plan
@@ -17,7 +20,14 @@ from evenhand.plan import make_plan
 LINKS = """[{"ifname": "lo", "flags": ["UP"]}, {"ifname": "ssh0", "flags": ["UP"], "addr_info": [
 {"family": "inet", "local": "192.0.2.1", "prefixlen": 24, "scope": "global"}]},
 {"ifname": "eth1", "flags": ["UP"], "addr_info": []}, {"ifname": "eth2", "flags": ["UP"], "addr_info": []}]"""
-Read = Callable[[str], LinuxState]
+Read = Callable[..., LinuxState]
+TABLE = """RX flow hash indirection table for eth1 with 4 RX ring(s):
+    0:      0     1     2     3     0     1     2     3
+RSS hash key:
+6d:5a:56:da
+RSS hash function:
+    toeplitz: on
+"""
 HASH = "UDP over IPV4 flows use these fields for computing Hash flow key:\nIP SA\nIP DA\n"
 
 
@@ -36,14 +46,15 @@ class ScriptedShell:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Read:
-    """`read_state` of a DUT whose driver says this of receive hashing."""
+    """`read_state` of a DUT whose driver says this of receive hashing, and of its table."""
 
-    def state(features: str) -> LinuxState:
+    def state(features: str = "", table: str = "Operation not supported") -> LinuxState:
         told = {
             "cat /proc/sys/kernel/random/boot_id": "one\n", "command -v": "/sbin/ip\n", "ip -j -d address": LINKS, "ip -j -4 route": "[]",
             "ip -j -6 route": "[]", "cd /proc/sys": "".join(
                 f"net/ipv{version}/conf/{name}/forwarding:0\n" for version in (4, 6) for name in ("all", "default", "eth1", "eth2")
             ), "ip -j route get": '[{"dev": "ssh0"}]', "ip -j neighbor": "[]", "ethtool -k": features, "ethtool -n": HASH,
+            "ethtool -x": table, "ethtool -l": "Current hardware settings:\nCombined:\t4\n",
         }  # fmt: skip
         shell = ScriptedShell(told)
         monkeypatch.setattr(
@@ -77,3 +88,52 @@ def test_a_driver_that_cannot_switch_it_is_left_alone(read: Read, features: str)
 def test_without_a_hash_it_is_not_touched(read: Read) -> None:
     items = linux_items([describe_setup(make_plan("gateway-v4"), left="eth1", right="eth2")], read("\treceive-hashing: off\n"))
     assert [item for item in items if item.kind in ("receive_hashing", "hash")] == []
+
+
+def items_of(state: LinuxState, **wishes: Any) -> list[Item]:
+    setup = describe_setup(make_plan("gateway-v4"), left="eth1", right="eth2")
+    items = linux_items([setup], state, nics=NicWishes(**wishes))
+    return [item for item in items if item.kind in ("channels", "hash_key", "hash_table") and item.key == ("eth1",)]
+
+
+def commands_of(item: Item) -> list[str]:
+    """There, and back."""
+    return [move.command for now, target in ((item.before, item.wanted), (item.wanted, item.before)) for move in move_of(item, now, target)]
+
+
+def test_queues_table_and_key_are_set_in_this_order_and_put_back(read: Read) -> None:
+    """RSS-03, RSS-04: a table may name only queues that are there; the driver's own table is given back as such."""
+    channels, table, key = items_of(read(table=TABLE), channels=3, table_queues=2, hash_key=bytes.fromhex("beac01fa"))
+    assert commands_of(channels) == ["ethtool -L eth1 combined 3", "ethtool -L eth1 combined 4"]
+    assert commands_of(table) == ["ethtool -X eth1 equal 2", "ethtool -X eth1 default"]
+    assert commands_of(key) == ["ethtool -X eth1 hkey be:ac:01:fa", "ethtool -X eth1 hkey 6d:5a:56:da"]
+
+
+def test_a_table_that_somebody_has_set_is_put_back_as_it_was(read: Read) -> None:
+    (table,) = items_of(read(table=TABLE.replace("0     1     2     3", "0     1     0     1")), table_queues=4)
+    assert (table.before, table.wanted) == ("equal 2", "equal 4")
+    assert commands_of(table) == ["ethtool -X eth1 equal 4", "ethtool -X eth1 equal 2"]
+
+
+def test_a_table_that_is_already_so_is_no_change(read: Read) -> None:
+    """The driver's own and one that was set are the same to a frame."""
+    (table,) = items_of(read(table=TABLE), table_queues=4)
+    assert not table.is_change
+    (table,) = items_of(read(table=TABLE), table_queues=2)
+    assert table.is_change
+
+
+@pytest.mark.parametrize(
+    ("table", "wishes", "said"),
+    [
+        ("Operation not supported", {"table_queues": 2}, "eth1 does not tell its hash table"),
+        ("Operation not supported", {"hash_key": b"1234"}, "eth1 does not tell its hash key"),
+        (TABLE.replace("6d:5a:56:da", "Operation not supported"), {"hash_key": b"1234"}, "eth1 does not tell its hash key"),
+        (TABLE, {"hash_key": b"12345"}, "the hash key of eth1 has 4 octets, and the one that is asked for has 5"),
+        (TABLE.replace("0     1     2     3", "0     0     0     1"), {"table_queues": 2}, "that ethtool could not put back: 0 0 0 1"),
+    ],
+)
+def test_what_could_not_be_put_back_is_not_changed(read: Read, table: str, wishes: dict[str, Any], said: str) -> None:
+    with pytest.raises(NotTakenError, match=said) as refused:
+        items_of(read(table=table), **wishes)
+    assert refused.value.next_step

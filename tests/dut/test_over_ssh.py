@@ -147,6 +147,12 @@ def test_channels_are_set_and_put_back(dut: NamespaceDut) -> None:
     assert "Nothing was sent, and the DUT is as it was." in error
 
 
+@pytest.mark.parametrize(("option", "value", "what"), [("--key", "common", "hash key"), ("--table-queues", "1", "hash table")])
+def test_a_driver_without_a_hash_table_is_named(dut: NamespaceDut, option: str, value: str, what: str) -> None:
+    """RSS-03, RSS-04: a veth has neither."""
+    assert f"left does not tell its {what}" in refused(dut, 3, "apply", "lab.toml", option, value)
+
+
 def test_a_change_that_does_not_take_is_named_and_all_is_taken_back(dut: NamespaceDut) -> None:
     """Nothing is sent through half a set-up."""
     dut.inside("sysctl", "-w", "net.ipv6.conf.right.disable_ipv6=1")

@@ -17,7 +17,7 @@ from evenhand.lab import build as lab_build
 from evenhand.lab import lab_down, lab_status, lab_up, linux_lab, state
 from evenhand.lab.namespaces import make_namespace, namespace_path, remove_namespace, run_inside
 from evenhand.lab.napi import napi_threads
-from evenhand.plan import make_plan
+from evenhand.plan import SIDES, make_plan
 from tests.lab.lab_holder import holder
 
 pytestmark = pytest.mark.root
@@ -31,7 +31,7 @@ def remains(name: str) -> list[str]:
     names = lab_build.LabNames(name)
     found = [n for n in (names.tester_namespace, names.dut_namespace) if namespace_path(n).exists()]
     found += [p.name for p in state.STATE_DIRECTORY.glob(f"{name}.*")]
-    return found + [f"napi {pid}" for side in lab_build.SIDES for pid in napi_threads(names.dut_interface(side))]
+    return found + [f"napi {pid}" for side in SIDES for pid in napi_threads(names.dut_interface(side))]
 
 
 def host_network() -> dict[str, str]:

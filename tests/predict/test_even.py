@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.plan import UdpRange, gateway_v4, gateway_v6
+from evenhand.plan import BOTH_DIRECTIONS, UdpRange, gateway_v4, gateway_v6
 from evenhand.plan.topologies import direct_v4_net16, direct_v6
-from evenhand.predict import BOTH_DIRECTIONS, DeviceModel, doubling_series, even_limit, predict, smallest_even_hosts, with_hosts
+from evenhand.predict import DeviceModel, doubling_series, even_limit, predict, smallest_even_hosts, with_hosts
 
 
 @pytest.mark.parametrize("directions", [("forward",), BOTH_DIRECTIONS])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import PlanError
 from evenhand.plan import (
+    BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,
     CLASSIC_SOURCE_PORT,
     TOPOLOGIES,
@@ -24,7 +25,7 @@ from evenhand.plan import (
     make_plan,
 )
 from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
-from evenhand.predict import BOTH_DIRECTIONS, DeviceModel, element_of, loads, predict, toeplitz
+from evenhand.predict import DeviceModel, element_of, loads, predict, toeplitz
 from evenhand.predict.loads import walsh_hadamard
 from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 

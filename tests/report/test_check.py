@@ -14,8 +14,7 @@ from rich.console import Console, RenderableType
 from evenhand.errors import HostError
 from evenhand.host import survey_host
 from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts
-from evenhand.lab.build import SIDES
-from evenhand.plan import SideName, make_plan
+from evenhand.plan import SIDES, SideName, make_plan
 from evenhand.procedure import DUT_WAY, LOOPED_WAY, CeilingEntry, Profile
 from evenhand.report.check import (
     advice_lines,

@@ -61,6 +61,14 @@ def model_of(shell: Shell, hash_type: HashType) -> DeviceModel:
     return DeviceModel(elements=QUEUES, hash_type=hash_type, key=read.key, table=tuple(int(word) for word in read.words))
 
 
+def evenhand(*words: str) -> dict[str, Any]:
+    command = [str(Path(sys.executable).parent / "evenhand"), *words, "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, f"{shlex.join(command)}: {ended.stderr}"
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document
+
+
 def set_hash(shell: Shell, letters: str) -> None:
     for flow in ("udp4", "udp6"):
         ask(shell, f"ethtool -N left rx-flow-hash {flow} {letters}")
@@ -190,13 +198,6 @@ def test_the_verbs_set_the_hash_up_predict_by_it_and_put_it_back(lab: VmLab, she
         hashing = [f"ethtool -k {side} | grep receive-hashing" for side in ("left", "right")]
         return [ask(shell, command) for command in [*reads, *hashing, "ip -j address", "ip -j route", "sysctl net.ipv4.conf net.ipv6.conf"]]
 
-    def evenhand(*words: str) -> dict[str, Any]:
-        command = [str(Path(sys.executable).parent / "evenhand"), *words, "--json"]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert ended.returncode == 0, f"{shlex.join(command)}: {ended.stderr}"
-        document: dict[str, Any] = json.loads(ended.stdout)
-        return document
-
     testbed = f"lab:{lab.name}"
     set_hash(shell, LETTERS["type2"])
     ask(shell, "ethtool -K left rxhash off")
@@ -213,6 +214,29 @@ def test_the_verbs_set_the_hash_up_predict_by_it_and_put_it_back(lab: VmLab, she
         assert state() == before
     finally:
         ask(shell, "ethtool -K left rxhash on")
+
+
+def test_apply_sets_queues_table_and_key_and_undo_gives_them_back(lab: VmLab, shell: Shell) -> None:
+    """RSS-03, RSS-04: a driver of another's takes a key and a table over two of its queues, counts by them, and has its own again."""
+    testbed, reads = f"lab:{lab.name}", [f"ethtool {option} {side}" for option in ("-x", "-l") for side in ("left", "right")]
+
+    def state() -> list[str]:
+        return [ask(shell, command) for command in reads]
+
+    before, own = state(), model_of(shell, "type1")
+    key = DeviceModel(elements=1, hash_type="type1").key[: len(own.key)]
+    evenhand("dut", "apply", testbed, "--hash", "type1", "--key", key.hex(), "--table-queues", "2")
+    try:
+        model = model_of(shell, "type1")
+        assert model.key == key != own.key
+        assert set(model.table) == {0, 1}
+        plan = make_plan(lab.plan, 16)
+        counts = send(lab, shell, every_pair(plan))
+        assert tuple(counts) == predict(plan, model, ("forward",)).counts["forward"]
+        assert counts[2:] == [0] * (QUEUES - 2)
+    finally:
+        evenhand("dut", "undo", testbed)
+    assert state() == before
 
 
 def test_a_trial_goes_through_the_machine(lab: VmLab, tmp_path: Path) -> None:

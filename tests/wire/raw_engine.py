@@ -10,8 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from evenhand.lab.build import SIDES
-from evenhand.plan import AddressPlan, SideName, gateway_v4
+from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4
 from evenhand.testbed import needed_memory_mb
 from evenhand.trial import find_engine
 from tests.wire.wire_session import NOBODY, one_worker

@@ -15,6 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from evenhand.dut.facts import CHANGED_BY_SET_UP
+from evenhand.errors import HostError
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import AddressPlan, Direction, SideName, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed, Setup
@@ -105,6 +106,19 @@ def test_what_the_dut_drops_explains_what_the_tester_lost(rig: Rig) -> None:
     if plan.versions == (4,):  # IPv6 of this kernel drops them without a counter, and that is told as well
         assert seen["dropped_packets"] == result.lost_frames
     assert seen["unexplained_frames"] == result.lost_frames - seen["dropped_packets"]
+
+
+def test_sides_that_are_swapped_are_refused(rig: Rig) -> None:
+    """The kernel answers for all its addresses on any interface, and forwards what comes in on the wrong one: only the MACs tell."""
+    plan, _, setup, _ = rig
+    dut = setup.testbed.dut
+    swapped = dut.model_copy(update={"left": dut.right, "right": dut.left})
+    wrong = replace(setup, testbed=setup.testbed.model_copy(update={"dut": swapped}))
+    with pytest.raises(
+        HostError, match=f"the tester's left port reaches the DUT's {dut.left}, which is to be its right interface"
+    ) as refused:
+        trial(wrong, plan)
+    assert "Swap left and right" in refused.value.next_step
 
 
 def test_a_dut_that_is_lost_leaves_trials_as_they_are(rig: Rig) -> None:

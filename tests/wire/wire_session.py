@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.lab import RING_FRAMES, LinuxLab
-from evenhand.lab.build import SIDES
-from evenhand.plan import AddressPlan, SideName
+from evenhand.plan import SIDES, AddressPlan, SideName
 from evenhand.procedure import OpenTestbed, Setup
 from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, Limits, TrialResult, Waits, find_engine

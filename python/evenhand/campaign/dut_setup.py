@@ -14,7 +14,7 @@ from typing import Protocol
 from evenhand.campaign.events import OnCampaignEvent
 from evenhand.campaign.options import plan_of
 from evenhand.dut import DutSetup, describe_setup
-from evenhand.dut.linux_items import NotTakenError
+from evenhand.dut.items import NotTakenError
 from evenhand.dut.record import Holder, SetupRecord, read_held
 from evenhand.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo, uninterrupted
 from evenhand.dut.ssh import open_shell

@@ -23,6 +23,7 @@ from rich.console import Console
 
 from evenhand.errors import EvenhandError, RequestError
 from evenhand.plan import (
+    BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,
     CLASSIC_SOURCE_PORT,
     RFC4814_DESTINATION_PORTS,
@@ -41,7 +42,6 @@ from evenhand.plan import (
     plan_warnings,
 )
 from evenhand.procedure import (
-    BOTH_DIRECTIONS,
     FRAME_SIZE_SETS,
     MAX_FRAME_SIZE,
     USUAL_MAX_FRAME_SIZE,

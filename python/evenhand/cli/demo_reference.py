@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from evenhand.cli.common import command_line, err, open_run, out, write_json
 from evenhand.errors import RequestError
-from evenhand.plan import AddressPlan, Traffic, make_plan
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
-from evenhand.procedure import BOTH_DIRECTIONS, OpenTestbed, SinglePair, limits_of, make_reference_setup
+from evenhand.procedure import OpenTestbed, SinglePair, limits_of, make_reference_setup
 from evenhand.programs import ROUTER, find_program
 from evenhand.progress import ProgressDisplay
 from evenhand.reference import ReferenceDut, reference_router

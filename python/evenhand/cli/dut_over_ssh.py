@@ -11,8 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.common import JsonOption, PlanOption, out, warn_about, write_json
+from evenhand.cli.device import read_key
 from evenhand.cli.options import CountOptions, with_options
 from evenhand.dut import HashType, describe_setup
+from evenhand.dut.linux_nic import NicWishes
 from evenhand.dut.linux_state import FLOWS, LinuxState
 from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
 from evenhand.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
@@ -67,6 +69,14 @@ def apply_setup(
     channels: Annotated[
         int | None, typer.Option("--channels", metavar="N", min=1, max=1024, help="Queues of each of the two interfaces (ethtool -L).")
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="HEX", help="Hash key of the two NICs, as long as their own (ethtool -X), or common, or openbsd."),
+    ] = None,
+    table_queues: Annotated[
+        int | None,
+        typer.Option("--table-queues", metavar="N", min=1, max=1024, help="Spread the NICs' hash table evenly over their first N queues."),
+    ] = None,
     json_output: JsonOption = False,
 ) -> None:
     """Set up the DUT for a plan over SSH, read back that it took, and keep what was there before, for undo."""
@@ -76,14 +86,18 @@ def apply_setup(
     plans = [counts.read(name, where="--plan") for name in names]
     hash_type = read_hash_type(rss)
     macs = _split_macs(static_neighbors)
+    nics = NicWishes(channels=channels, hash_key=None if key is None else read_key(key), table_queues=table_queues)
     with _on(testbed) as on:
         refuse_other_systems(on.dut)
         left, right = on.interfaces
         setups = [describe_setup(each, left=left, right=right, hash_type=hash_type, gateway_macs=macs) for each in plans]
         for each in plans:
             warn_about(each)
-        asked = {"hosts": counts.hosts, "networks": counts.networks, "static_neighbors": static_neighbors, "channels": channels}
-        record = apply(on, setups, holder=Holder.here("hand"), channels=channels, options=asked)
+        asked = {
+            "hosts": counts.hosts, "networks": counts.networks, "static_neighbors": static_neighbors, "channels": channels, "key": key,
+            "table_queues": table_queues,
+        }  # fmt: skip
+        record = apply(on, setups, holder=Holder.here("hand"), nics=nics, options=asked)
     if json_output:
         write_json({"command": "dut apply", **_dut(on), "held": _held(record)})
         return
@@ -167,7 +181,7 @@ def _interface(state: LinuxState, name: str) -> dict[str, Any]:
     return {
         "name": name, "mac": link.mac, "is_up": link.is_up, "has_carrier": link.has_carrier,
         "hash": {flow: state.hashes.get((name, flow)) for flow in FLOWS}, "hash_refusal": refusals[0] if refusals else None,
-        "channels": state.channels.get(name),
+        "channels": state.channels.get(name), "hash_key": state.hash_keys.get(name), "hash_table": state.hash_tables.get(name),
     }  # fmt: skip
 
 

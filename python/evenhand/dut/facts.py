@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evenhand.dut.facts_interface import COMMANDS, DEVICE, read_interface
-from evenhand.dut.readings import END, MARK, SIDES, split_parts
+from evenhand.dut.readings import END, MARK, split_parts
 from evenhand.dut.shell import Shell
 from evenhand.errors import HostError
+from evenhand.plan import SIDES, SideName
 from evenhand.series.kernel_parameters import kept_parameters
 
 FACTS_TIMEOUT_S = 120.0
@@ -74,8 +75,20 @@ def read_facts(shell: Shell, *, left: str, right: str, where: str) -> dict[str, 
     Raises:
         HostError: It cannot be reached, is no Linux, or has no such interface.
     """
+    return read_facts_and_macs(shell, left=left, right=right, where=where)[0]
+
+
+def read_facts_and_macs(shell: Shell, *, left: str, right: str, where: str) -> tuple[dict[str, Any], dict[SideName, str]]:
+    """The same, and beside the facts, which are kept, the MACs of both interfaces, where they have one. Errors as `read_facts`."""
     answer = shell.run(facts_command(left, right), timeout_s=FACTS_TIMEOUT_S)
-    return parse_facts(answer.stdout, left=left, right=right, where=where)
+    return parse_facts(answer.stdout, left=left, right=right, where=where), read_macs(answer.stdout)
+
+
+def read_macs(text: str) -> dict[SideName, str]:
+    """Of the output of `facts_command`."""
+    parts = split_parts(text)
+    found = {side: re.search(r"link/ether ([0-9a-f:]{17})", parts.get(f"interface {side} link", "")) for side in SIDES}
+    return {side: mac[1] for side, mac in found.items() if mac is not None}
 
 
 def parse_facts(text: str, *, left: str, right: str, where: str) -> dict[str, Any]:

@@ -7,8 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
-Kind = Literal["learned", "sysctl", "link", "address", "route", "neighbor", "hash", "receive_hashing", "channels"]
+from evenhand.errors import EvenhandError
+
+Kind = Literal[
+    "learned", "sysctl", "link", "address", "route", "neighbor", "hash", "receive_hashing", "channels", "hash_key", "hash_table"
+]  # fmt: skip
 KINDS = get_args(Kind)
+
+
+class NotTakenError(EvenhandError):
+    """The DUT cannot be set up so, and another set-up might do: a driver that refuses a hash, a limit that is not there."""
+
+    exit_code = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +47,24 @@ class Item:
                 return f"receive hashing of {first}"
             case "channels":
                 return f"channels of {first}"
+            case "hash_key":
+                return f"hash key of {first}"
+            case "hash_table":
+                return f"hash table of {first}"
             case "learned":
                 return f"neighbours learned on {first}"
             case _:
                 return f"{self.kind} {rest[0]} of {first}"
 
     def is_same(self, one: str | None, other: str | None) -> bool:
-        """Whether two values mean the same: of an address only whether it is there."""
-        return (one is None) == (other is None) if self.kind == "address" else one == other
+        """Whether two values mean the same: of an address only whether it is there, of a table what it holds."""
+        match self.kind:
+            case "address":
+                return (one is None) == (other is None)
+            case "hash_table":
+                return (one or "").replace("default", "equal") == (other or "").replace("default", "equal")
+            case _:
+                return one == other
 
     @property
     def is_change(self) -> bool:

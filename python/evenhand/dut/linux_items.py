@@ -8,17 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evenhand.dut.description import DutSetup
-from evenhand.dut.items import Item, Move
-from evenhand.dut.linux import DEFAULT_LIMITS, HASH_FIELDS
-from evenhand.dut.linux_state import FLOWS, LinuxState
+from evenhand.dut.items import Item, Move, NotTakenError
+from evenhand.dut.linux import DEFAULT_LIMITS
+from evenhand.dut.linux_nic import NO_WISHES, NicWishes, hash_items, nic_items, nic_move_of
+from evenhand.dut.linux_state import LinuxState
 from evenhand.dut.reading import quote
-from evenhand.errors import EvenhandError, HostError, RequestError
-
-
-class NotTakenError(EvenhandError):
-    """The DUT cannot be set up so, and another set-up might do: a driver that refuses a hash, a limit that is not there."""
-
-    exit_code = 3
+from evenhand.errors import HostError, RequestError
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +46,17 @@ class LinuxReader:
                 return state.receive_hashing.get(first)
             case "channels":
                 return state.channels.get(first)
+            case "hash_key":
+                return state.hash_keys.get(first)
+            case "hash_table":
+                return state.hash_tables.get(first)
             case "learned":
                 known = set((item.before or "").split())
                 learned = {address for address, text in state.neighbors.get(first, {}).items() if not text.endswith(" permanent")}
                 return item.before if learned <= known else " ".join(sorted(learned))
 
 
-def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, channels: int | None = None) -> list[Item]:
+def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishes = NO_WISHES) -> list[Item]:
     """What these set-ups, one for each IP version, mean for a DUT in this state, in the order of doing.
 
     What is so already stays an item: it must be so at the end.
@@ -70,7 +69,7 @@ def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, channels: int 
     for setup in setups:
         check_interfaces([(link.side.name, link.interface) for link in setup.links], state)
         _check_networks(setup, state)
-        for item in _items(setup, state, channels):
+        for item in _items(setup, state, nics):
             found.setdefault((item.kind, item.key), item)
     # Forwarding comes last: nothing is forwarded by half a set-up.
     return sorted(found.values(), key=lambda item: item.kind == "sysctl" and item.key[0].endswith("/forwarding"))
@@ -153,7 +152,7 @@ def _via(next_hop: object, interface: str) -> str:
     return f"via {next_hop} dev {interface}"
 
 
-def _items(setup: DutSetup, state: LinuxState, channels: int | None) -> Iterator[Item]:
+def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item]:
     reader, names = LinuxReader(state), [link.interface for link in setup.links]
 
     def item(kind: str, *key: str, wanted: str) -> Item:
@@ -181,11 +180,10 @@ def _items(setup: DutSetup, state: LinuxState, channels: int | None) -> Iterator
     for link in setup.links:
         for neighbor, mac in link.static_neighbors():
             yield item("neighbor", link.interface, str(neighbor), wanted=f"{mac} permanent")
-    if channels is not None:
-        for name in names:
-            yield _channels(name, state, channels)
-    if setup.hash_type is not None:
-        yield from _hash(setup, state)
+    for name in names:
+        yield from nic_items(name, state, nics)
+        if setup.hash_type is not None:
+            yield from hash_items(name, state, setup.hash_type)
     yield from _forwarding(setup, state)
 
 
@@ -204,31 +202,6 @@ def _limits(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
                 next_step="Set the limit on the host that the container is on, or use a gateway plan, which needs two neighbours.",
             )  # fmt: skip
         yield Item("sysctl", (path,), now, str(max(int(now), default + needed)))
-
-
-def _hash(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
-    assert setup.hash_type is not None
-    for link in setup.links:
-        if (now := state.receive_hashing.get(link.interface)) is not None:
-            yield Item("receive_hashing", (link.interface,), now, "on")
-        for flow in FLOWS:
-            key = (link.interface, flow)
-            if key in state.hash_refusals:
-                raise NotTakenError(
-                    f"{link.interface} does not tell what it hashes: {state.hash_refusals[key]}", where=f"hash {setup.hash_type}",
-                    next_step="Leave the hash as it is, or use a NIC whose driver can set it.",
-                )  # fmt: skip
-            yield Item("hash", key, state.hashes[key], HASH_FIELDS[setup.hash_type])
-
-
-def _channels(name: str, state: LinuxState, count: int) -> Item:
-    now = state.channels.get(name)
-    if now is None:
-        raise NotTakenError(
-            f"{name} does not tell its channels", where="--channels", next_step="Leave --channels out: its driver has one queue, or cannot."
-        )
-    kinds = now.split()[::2]
-    return Item("channels", (name,), now, " ".join(f"{kind} {count}" for kind in kinds))
 
 
 def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
@@ -279,15 +252,11 @@ def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
             return ip("neighbor del", rest[0], "dev", first)
         case "neighbor":
             return ip("neighbor replace", rest[0], "lladdr", target.split()[0], "dev", first, "nud permanent") if target else []
-        case "hash":
-            return [Move(item, f"ethtool -N {quote(first, 'rx-flow-hash', rest[0], target or '')}")]
-        case "receive_hashing":
-            return [Move(item, f"ethtool -K {quote(first)} rxhash {target}")] if target else []
-        case "channels":
-            return [Move(item, f"ethtool -L {quote(first)} {target}")]
         case "learned":
             extra = set((now or "").split()) - set((target or "").split())
             return [move for address in sorted(extra) for move in ip("neighbor del", address, "dev", first)]
+        case _:
+            return nic_move_of(item, target)
 
 
 def shell_lines(moves: Iterable[Move]) -> list[tuple[str, list[Move]]]:

@@ -82,6 +82,11 @@ class LinuxState:
     """By interface: `on` or `off`, where the driver lets it be switched. Some use no hash fields while it is off (virtio_net)."""
     channels: Mapping[str, str]
     """By interface: `combined 4` or `rx 2 tx 2`; nothing where it cannot be told."""
+    hash_keys: Mapping[str, str]
+    """By interface: octets as ethtool writes them, `6d:5a:...`; nothing where it cannot be told."""
+    hash_tables: Mapping[str, str]
+    """By interface: `equal 4` if entry i names queue i modulo 4, `default 4` if these are all the queues that there are, and else the
+    entries; nothing where it cannot be told."""
     peer: str | None
     """Where this connection comes from, as the DUT sees it."""
     carrying: tuple[str, ...]
@@ -134,6 +139,7 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
         commands[f"neighbors {name}"] = f"ip -j neighbor show dev {quote(name)}"
         commands[f"channels {name}"] = f"ethtool -l {quote(name)}"
         commands[f"features {name}"] = f"ethtool -k {quote(name)}"
+        commands[f"table {name}"] = f"ethtool -x {quote(name)}"
         commands |= {f"hash {name} {flow}": f"ethtool -n {quote(name)} rx-flow-hash {flow}" for flow in FLOWS}
     answers = read_all(shell, commands)
     if answers["tools"].exit_code:
@@ -157,6 +163,8 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
         hash_refusals={key: refusal for key, (_, refusal) in hashes.items() if refusal is not None},
         receive_hashing={name: text for name in names if (text := _receive_hashing(answers[f"features {name}"])) is not None},
         channels={name: text for name in names if (text := _channels(answers[f"channels {name}"])) is not None},
+        hash_keys={name: text for name in names if (text := _hash_key(answers[f"table {name}"])) is not None},
+        hash_tables={name: text for name in names if (text := _hash_table(answers[f"table {name}"])) is not None},
         peer=_plain(peer) if peer else None,
         carrying=tuple(dict.fromkeys([*at, *(str(row["dev"]) for row in back if "dev" in row)])),
     )
@@ -269,3 +277,19 @@ def _channels(answer: Answer) -> str | None:
     now = answer.stdout.partition("Current hardware settings:")[2]
     found = {name.lower(): number for name, number in re.findall(r"^(RX|TX|Combined):\s+(\d+)", now, re.MULTILINE)}
     return " ".join(f"{name} {found[name]}" for name in ("rx", "tx", "combined") if found.get(name, "0") != "0") or None
+
+
+def _hash_key(answer: Answer) -> str | None:
+    found = re.search(r"^RSS hash key:\n((?:[0-9a-f]{2}:)+[0-9a-f]{2})$", answer.stdout, re.MULTILINE)
+    return None if found is None or answer.exit_code else found[1]
+
+
+def _hash_table(answer: Answer) -> str | None:
+    rings = re.search(r"with (\d+) RX ring", answer.stdout)
+    entries = [int(word) for row in re.findall(r"^ *\d+: +([\d ]+)$", answer.stdout, re.MULTILINE) for word in row.split()]
+    if answer.exit_code or rings is None or not entries:
+        return None
+    count = max(entries) + 1
+    if entries != [i % count for i in range(len(entries))]:
+        return " ".join(map(str, entries))
+    return f"default {count}" if count == int(rings[1]) else f"equal {count}"

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 
 from evenhand.dut.readings_queues import FILTER, Queues, read_queues
 from evenhand.errors import HostError
-from evenhand.plan import SideName
+from evenhand.plan import SIDES, SideName
 
 MARK = "@@evenhand"
 """Begins the line above each part of the output."""
 END = "end"
 """The last part: without it the output was cut off."""
-SIDES: tuple[SideName, SideName] = ("left", "right")
 NO_SUCH_COMMAND = 127
 _TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _IDLE = frozenset({"idle", "iowait", "steal"})

@@ -13,8 +13,9 @@ from typing import Any
 
 from evenhand.dut import record as records
 from evenhand.dut.description import DutSetup
-from evenhand.dut.items import Item, moves
-from evenhand.dut.linux_items import LinuxReader, NotTakenError, check_interfaces, linux_items, move_of, shell_lines
+from evenhand.dut.items import Item, NotTakenError, moves
+from evenhand.dut.linux_items import LinuxReader, check_interfaces, linux_items, move_of, shell_lines
+from evenhand.dut.linux_nic import NO_WISHES, NicWishes
 from evenhand.dut.linux_state import LinuxState, read_state
 from evenhand.dut.record import Holder, SetupRecord
 from evenhand.dut.ssh import SshShell
@@ -78,7 +79,7 @@ def apply(
     setups: Sequence[DutSetup],
     *,
     holder: Holder,
-    channels: int | None = None,
+    nics: NicWishes = NO_WISHES,
     options: Mapping[str, Any] | None = None,
     on_record: Callable[[SetupRecord], None] = lambda record: None,
 ) -> SetupRecord:
@@ -102,8 +103,8 @@ def apply(
     record = SetupRecord(
         identity=records.new_identity(), holder=holder, system="linux", boot_id=state.boot_id,
         plan="+".join(setup.plan.title for setup in setups), hash_type=setups[0].hash_type, interfaces=on.interfaces,
-        fingerprint=fingerprint_of(setups, channels),
-        items=tuple(linux_items(setups, state, channels=channels)), options=dict(options or {}),
+        fingerprint=fingerprint_of(setups),
+        items=tuple(linux_items(setups, state, nics=nics)), options=dict(options or {}),
     )  # fmt: skip
     try:
         other = records.take(on.shell, record)
@@ -143,14 +144,14 @@ def is_in_place(on: DutOnShell, record: SetupRecord) -> bool:
     return not moves(record.items, LinuxReader(on.read(record.interfaces)), back=False)
 
 
-def fingerprint_of(setups: Sequence[DutSetup], channels: int | None = None) -> str:
-    """See `SetupRecord.fingerprint`."""
+def fingerprint_of(setups: Sequence[DutSetup]) -> str:
+    """See `SetupRecord.fingerprint`. Queues, key and table of the NICs are not in it: a point asks for none, so any will do."""
     asked = [
         (setup.hash_type, setup.neighbor_entries, [(str(link.interface), list(map(str, (*link.addresses, *link.routes))), link.gateway_mac)
          for link in setup.links])
         for setup in setups
     ]  # fmt: skip
-    return hashlib.sha256(repr((asked, channels)).encode()).hexdigest()
+    return hashlib.sha256(repr(asked).encode()).hexdigest()
 
 
 class HeldError(HostError):

@@ -15,8 +15,8 @@ from evenhand.exchange.otg_write import HOP_LIMIT
 from evenhand.exchange.outcome import Became, Command, Imported, Row
 from evenhand.exchange.siitperf_file import PARTS, Part
 from evenhand.exchange.siitperf_plan import FoundPlan, Version, WantedSide, nearest_plan
-from evenhand.exchange.testbed_text import SIDES, Given, PortFacts, write_testbed
-from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Direction, Mode, SideName
+from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
+from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, SIDES, Direction, Mode, SideName
 from evenhand.series.hostile_json import read_json
 
 MOST_OCTETS = 4 * 1024 * 1024

@@ -8,11 +8,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evenhand.plan import SideName
+from evenhand.plan import SIDES, SideName
 from evenhand.testbed import make_testbed, read_device
 from evenhand.testbed.drivers import FILL_IN, PCI
-
-SIDES: tuple[SideName, SideName] = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,14 +13,13 @@ from evenhand.lab.namespaces import host_errors, make_namespace, namespace_path,
 from evenhand.lab.napi import pin_napi
 from evenhand.lab.xdp import attach_xdp, pass_program
 from evenhand.lazy import lazy
-from evenhand.plan import AddressPlan, SideName
+from evenhand.plan import SIDES, AddressPlan, SideName
 
 if TYPE_CHECKING:
     import pyroute2
 else:
     pyroute2 = lazy("pyroute2")
 
-SIDES: tuple[SideName, SideName] = ("left", "right")
 OFFLOADS = (
     "tx-checksum-ip-generic",
     "tx-generic-segmentation",

@@ -28,7 +28,6 @@ from evenhand.lab.build import (
     LARGEST_XDP_MTU,
     PACKET_HEAD_OCTETS,
     RING_FRAMES,
-    SIDES,
     USUAL_MAX_FRAME_SIZE,
     LabNames,
     build,
@@ -44,7 +43,7 @@ from evenhand.lab.napi import napi_threads
 from evenhand.lab.neighbors import Neighbor, count_neighbors, read_neighbors
 from evenhand.lab.xdp import is_native_xdp
 from evenhand.lazy import lazy
-from evenhand.plan import AddressPlan, SideName
+from evenhand.plan import SIDES, AddressPlan, SideName
 
 if TYPE_CHECKING:
     import pyroute2

@@ -13,9 +13,10 @@ import struct
 from typing import TYPE_CHECKING
 
 from evenhand.errors import HostError
-from evenhand.lab.build import SIDES, LabNames, index_of, tester_sysctls, write_sysctls
+from evenhand.lab.build import LabNames, index_of, tester_sysctls, write_sysctls
 from evenhand.lab.namespaces import host_errors, make_namespace, run_inside
 from evenhand.lazy import lazy
+from evenhand.plan import SIDES
 
 if TYPE_CHECKING:
     import pyroute2

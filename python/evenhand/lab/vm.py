@@ -25,14 +25,14 @@ from evenhand.dut.shell import Shell
 from evenhand.dut.ssh import open_ssh
 from evenhand.errors import HostError
 from evenhand.lab import linux, state, taps
-from evenhand.lab.build import AROUND_PACKET, SIDES, USUAL_MAX_FRAME_SIZE, LabNames
+from evenhand.lab.build import AROUND_PACKET, USUAL_MAX_FRAME_SIZE, LabNames
 from evenhand.lab.machine import machine_processes
 from evenhand.lab.namespaces import namespace_path
 from evenhand.lab.vm_access import HOST, INTERFACES, Access, free_port, make_access
 from evenhand.lab.vm_access import check_programs as check_ssh
 from evenhand.lab.vm_image import ImageRecipe, VmImage, vm_image
 from evenhand.lab.vm_process import VirtualMachine
-from evenhand.plan import AddressPlan, SideName, plan_title
+from evenhand.plan import SIDES, AddressPlan, SideName, plan_title
 
 KIND = "vm"
 QUEUES = 4

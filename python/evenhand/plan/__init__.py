@@ -14,7 +14,18 @@ from evenhand.plan.imix import (
     whole_octets,
 )
 from evenhand.plan.mix import describe_mix, mix_lines, mix_request, mix_versions, with_titles
-from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, Direction, HostMacs, OtherVersion, PlanSide, SideName, plan_title
+from evenhand.plan.model import (
+    BENCHMARKING_BLOCK,
+    BOTH_DIRECTIONS,
+    SIDES,
+    AddressPlan,
+    Direction,
+    HostMacs,
+    OtherVersion,
+    PlanSide,
+    SideName,
+    plan_title,
+)
 from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import (
@@ -31,10 +42,12 @@ from evenhand.plan.warnings import plan_warnings
 
 __all__ = [
     "BENCHMARKING_BLOCK",
+    "BOTH_DIRECTIONS",
     "CLASSIC_DESTINATION_PORT",
     "CLASSIC_SOURCE_PORT",
     "RFC4814_DESTINATION_PORTS",
     "RFC4814_SOURCE_PORTS",
+    "SIDES",
     "TOPOLOGIES",
     "Address",
     "AddressPlan",

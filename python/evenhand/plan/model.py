@@ -12,6 +12,8 @@ from evenhand.plan.ranges import HostRange, Interface, Network, UdpRange
 
 SideName = Literal["left", "right"]
 Direction = Literal["forward", "reverse"]
+SIDES: tuple[SideName, SideName] = ("left", "right")
+BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 HostMacs = Literal["port", "pseudorandom"]
 """MACs of hosts on the link: all that of the tester's port, or one of each host's own, drawn from the seed (R4814-05)."""
 

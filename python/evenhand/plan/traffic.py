@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.plan.model import AddressPlan, Direction, HostMacs, SideName
+from evenhand.plan.model import BOTH_DIRECTIONS, AddressPlan, Direction, HostMacs, SideName
 from evenhand.plan.ranges import Address, HostRange, Mode, UdpRange
 
-BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 _ROLES = ("source", "destination")
 
 

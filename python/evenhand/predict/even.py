@@ -8,8 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
-from evenhand.plan import AddressPlan, Direction
-from evenhand.predict.loads import BOTH_DIRECTIONS, Prediction, predict
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction
+from evenhand.predict.loads import Prediction, predict
 from evenhand.predict.model import DeviceModel
 
 EVEN_TOLERANCE = Fraction(5, 100)

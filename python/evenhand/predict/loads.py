@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from evenhand.errors import PlanError
 from evenhand.lazy import lazy
-from evenhand.plan import AddressPlan, Direction, HostRange, Mode
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, HostRange, Mode
 from evenhand.predict.model import DeviceModel
 from evenhand.predict.toeplitz import FIELD_BITS, contributions
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 else:
     np = lazy("numpy")
 
-BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 
 Counts: TypeAlias = "NDArray[Any]"
 """int64, or Python's integers (dtype object) where 63 bits do not hold what may come up."""

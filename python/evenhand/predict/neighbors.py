@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evenhand.plan import AddressPlan, Direction
-from evenhand.predict.loads import BOTH_DIRECTIONS
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

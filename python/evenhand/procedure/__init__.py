@@ -43,13 +43,12 @@ from evenhand.procedure.setup import (
 from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.statistics import Interval, Statistics
-from evenhand.procedure.testbed import BOTH_DIRECTIONS, Conditions, OpenTestbed
+from evenhand.procedure.testbed import Conditions, OpenTestbed
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, search_deviations, throughput_document
 
 __all__ = [
     "ALL_HOSTS_FIRST",
-    "BOTH_DIRECTIONS",
     "DEFAULT_FRAME_SIZE",
     "DEFAULT_PLAN",
     "DUT_WAY",

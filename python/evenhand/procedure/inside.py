@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.dut.facts import read_facts, told_facts
+from evenhand.dut.facts import read_facts, read_facts_and_macs, told_facts
 from evenhand.dut.last_facts import changes_since_last
 from evenhand.dut.ssh import open_shell
 from evenhand.dut.witness import DutWitness, open_witness
+from evenhand.errors import HostError
+from evenhand.plan import SideName
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.setup import Setup
+from evenhand.testbed import TestbedDut
 
 READ_THERE = " (read on the DUT)"
 """Behind every fact that the user did not write."""
@@ -29,6 +32,30 @@ class Inside:
     witness: DutWitness
     facts: Mapping[str, Any]
     """See `evenhand.dut.facts`."""
+    macs: Mapping[SideName, str]
+    """Of the DUT's two interfaces, as it tells them itself."""
+
+    def check_sides(self, answered: Mapping[SideName, str | None], dut: TestbedDut, *, where: str) -> None:
+        """Refuse a DUT that answers on one side with the MAC of its other one: a router under Linux answers for all its addresses on any
+        of its interfaces, and frames that come in on the wrong side are measured all the same.
+
+        Args:
+            answered: The DUT's MAC as each port of the tester knows it.
+
+        Raises:
+            HostError: The sides are swapped, or are one wire.
+        """
+        names: dict[SideName, str | None] = {"left": dut.left, "right": dut.right}
+        if len(set(self.macs.values())) < len(names):
+            return
+        sides: tuple[tuple[SideName, SideName], ...] = (("left", "right"), ("right", "left"))
+        for side, other in sides:
+            mac = answered.get(side)
+            if mac is not None and mac == self.macs[other]:
+                raise HostError(
+                    f"the tester's {side} port reaches the DUT's {names[other]}, which is to be its {other} interface ({mac})", where=where,
+                    next_step="Swap left and right in [dut] or the two cables, and see that no switch joins both sides.",
+                )  # fmt: skip
 
 
 def can_look_inside(setup: Setup) -> bool:
@@ -52,7 +79,7 @@ def look_inside(setup: Setup, *, on_event: OnEvent = ignore) -> Iterator[Inside 
     assert dut.right is not None
     where = f"{setup.name}: dut.ssh, {dut.ssh}"
     with open_shell(dut, config=setup.ssh_config) as shell:
-        facts = read_facts(shell, left=dut.left, right=dut.right, where=where)
+        facts, macs = read_facts_and_macs(shell, left=dut.left, right=dut.right, where=where)
         # Told once: whoever tells nobody must not take it from the next one who does.
         changes = None if on_event is ignore else changes_since_last(dut.ssh, dut.left, dut.right, facts)
         if changes is not None:
@@ -60,7 +87,7 @@ def look_inside(setup: Setup, *, on_event: OnEvent = ignore) -> Iterator[Inside 
         witness = open_witness(
             shell, left=dut.left, right=dut.right, where=where, on_trouble=lambda text: on_event(Note(text=text))
         )  # fmt: skip
-        yield Inside(witness=witness, facts=facts)
+        yield Inside(witness=witness, facts=facts, macs=macs)
 
 
 _ONCE: dict[tuple[str | None, str | None, str | None], dict[str, Any]] = {}

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, describe_size, largest_octets, make_plan
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, describe_size, largest_octets, make_plan
 from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_model import BackToBackGoal, BackToBackTable
@@ -36,7 +36,6 @@ from evenhand.search import Goal, Outcome, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
 
 ONCE = Repetitions()
-BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 
 
 class Conditions(TypedDict, total=False):

@@ -16,7 +16,7 @@ from evenhand.lab import lab_status
 from evenhand.lab.namespaces import namespace_path
 from evenhand.lab.state import tester_resource
 from evenhand.locks import holding
-from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, PortMacs, SideName, largest_octets, mean_octets
+from evenhand.plan import SIDES, AddressPlan, Direction, FrameSize, HostMacs, PortMacs, SideName, largest_octets, mean_octets
 from evenhand.procedure.events import OnEvent, TrialPhase, ignore
 from evenhand.procedure.inside import Inside, look_inside, with_facts
 from evenhand.procedure.limits import limits_of
@@ -141,7 +141,7 @@ def open_tester(
         request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
         stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
         opened = session.request("open", **request, host_macs=host_macs)
-        resolved, unresolved = _resolve(session, needs_dut=needs_dut)
+        resolved, unresolved = _resolve(session, setup, inside, needs_dut=needs_dut)
         rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
         known = [rate for rate in rates if rate is not None]
         line_rate_bps = min(known) if known else None
@@ -181,8 +181,7 @@ def _locked(setup: Setup) -> Iterator[tuple[int, ...]]:
 
 
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
-    sides: tuple[SideName, SideName] = ("left", "right")
-    return {side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac")) for side in sides}
+    return {side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac")) for side in SIDES}
 
 
 def _look_inside(stack: ExitStack, setup: Setup, on_event: OnEvent, *, needs_dut: bool) -> tuple[Inside | None, HostError | None]:
@@ -195,14 +194,19 @@ def _look_inside(stack: ExitStack, setup: Setup, on_event: OnEvent, *, needs_dut
         return None, error
 
 
-def _resolve(session: EngineSession, *, needs_dut: bool) -> tuple[dict[str, Any], HostError | None]:
-    """The DUT's MACs, or why there are none."""
+def _resolve(session: EngineSession, setup: Setup, inside: Inside | None, *, needs_dut: bool) -> tuple[dict[str, Any], HostError | None]:
+    """The DUT's MACs, or why there are none, or are not those of these sides."""
+    resolved: dict[str, Any] = {}
     try:
-        return session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S), None
+        resolved = session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S)
+        if inside is not None:
+            answered: dict[SideName, str | None] = {side: resolved.get(side, {}).get("dut_mac") for side in SIDES}
+            inside.check_sides(answered, setup.testbed.dut, where=f"{setup.name}: [dut] left, right")
+        return resolved, None
     except HostError as error:
         if needs_dut:
             raise
-        return {}, error
+        return resolved, error
 
 
 @contextmanager

@@ -15,12 +15,11 @@ from typing import IO, Any
 
 from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.own_folder import own_folder
-from evenhand.plan import AddressPlan, SideName
+from evenhand.plan import SIDES, AddressPlan, SideName
 from evenhand.programs import ROUTER, find_program, how_to_get_programs
 from evenhand.reference.config import ReferenceDut
 from evenhand.reference.cpus import RouterCpus, chosen_cpus
 
-SIDES: tuple[SideName, SideName] = ("left", "right")
 RING_LOG2 = 14
 RING_FRAMES = 1 << RING_LOG2
 """16,384 frames, the most that a memif has: what arrives while the host takes a CPU away for some milliseconds is not lost."""
