@@ -14,13 +14,18 @@ from evenhand.lab import VmLab, lab_down, vm_up
 from evenhand.plan import make_plan
 
 
+def suite() -> str:
+    """Debian's code name of the machine's system, from the environment (`EVENHAND_VM_DEBIAN=trixie`); this host's if it says nothing."""
+    return os.environ.get("EVENHAND_VM_DEBIAN", "")
+
+
 @pytest.fixture(scope="session")
 def lab() -> Iterator[VmLab]:
     if os.geteuid() != 0:
         pytest.skip("needs root, for taps in a namespace")
     name = f"m{os.getpid() % 10_000_000}"
     try:
-        yield vm_up(make_plan("gateway_v4"), name=name, tell=print)
+        yield vm_up(make_plan("gateway_v4"), name=name, suite=suite(), tell=print)
     finally:
         lab_down(name, force=True)
 

