@@ -3,7 +3,7 @@
 
 from evenhand.api import open_testbed
 from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
-from evenhand.plan import AddressPlan, Imix, make_plan, mix_versions, parse_imix
+from evenhand.plan import AddressPlan, DrawnOrder, Imix, make_plan, mix_versions, parse_imix
 from evenhand.procedure import (
     UP_TO_LINE_RATE,
     BackToBack,
@@ -61,6 +61,7 @@ __all__ = [
     "DelayGoal",
     "DelayResult",
     "DelayTest",
+    "DrawnOrder",
     "EngineError",
     "EvenhandError",
     "FrameLoss",

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from evenhand.dut import HashType, describe_setup
-from evenhand.dut.items import Item, NotTakenError
-from evenhand.dut.linux_items import linux_items, move_of
-from evenhand.dut.linux_nic import NicWishes
+from evenhand.dut.items import Item, NotTakenError, moves
+from evenhand.dut.linux_items import LinuxReader, linux_items, move_of
+from evenhand.dut.linux_nic import NicWishes, nic_items
 from evenhand.dut.linux_state import LinuxState, read_state
+from evenhand.dut.setup import settle
 from evenhand.dut.shell import Answer
 from evenhand.plan import make_plan
 
@@ -123,14 +125,100 @@ def test_a_table_that_is_already_so_is_no_change(read: Read) -> None:
     assert table.is_change
 
 
+@dataclass
+class Nic:
+    """One NIC as a driver keeps it: a table of its own follows the queues, one that was set stays, and holds the queues that it names."""
+
+    channels: int
+    table: str
+    draws_key: bool = False
+    key: str = "6d:5a:56:da"
+
+    def read(self, empty: LinuxState) -> LinuxState:
+        told = self.table.replace("equal", "default") if self.table.split()[1] == str(self.channels) else self.table
+        return replace(
+            empty, channels={"eth1": f"combined {self.channels}"}, hash_tables={"eth1": told}, hash_keys={"eth1": self.key},
+            hash_table_entries={"eth1": 128},
+        )  # fmt: skip
+
+    def go(self, items: list[Item], state: LinuxState, *, back: bool) -> dict[Item, str]:
+        failures = {}
+        for item, now, target in moves(items, LinuxReader(state), back=back):
+            for move in move_of(item, now, target):
+                if not self._takes(shlex.split(move.command)):
+                    failures[item] = "Invalid argument"
+        return failures
+
+    def _takes(self, words: list[str]) -> bool:
+        is_own, named = self.table.startswith("default"), int(self.table.split()[1])
+        match words:
+            case ["ethtool", "-L", "eth1", "combined", count]:
+                if not is_own and named > int(count):
+                    return False
+                self.channels = int(count)
+                self.table = f"default {count}" if is_own else self.table
+                self.key = "00:00:00:01" if self.draws_key else self.key
+            case ["ethtool", "-X", "eth1", "default"]:
+                self.table = f"default {self.channels}"
+            case ["ethtool", "-X", "eth1", "equal", count]:
+                if int(count) > self.channels:
+                    return False
+                self.table = f"equal {count}"
+            case ["ethtool", "-X", "eth1", "hkey", key]:
+                self.key = key
+            case _:
+                raise AssertionError(words)
+        return True
+
+
+@pytest.mark.parametrize(
+    ("nic", "channels", "queues"),
+    [
+        (Nic(4, "default 4"), 8, 4), (Nic(4, "default 4"), 2, 2), (Nic(2, "default 2"), 4, 2), (Nic(8, "default 8"), 4, 2),
+        (Nic(8, "equal 6"), 4, 4), (Nic(8, "equal 2"), 4, 3), (Nic(4, "default 4"), None, 2), (Nic(4, "default 4"), 8, 8),
+        (Nic(4, "equal 2"), 8, None), (Nic(4, "default 4", draws_key=True), 8, 4),
+    ],
+)  # fmt: skip
+def test_queues_and_table_get_there_and_back_whatever_follows_them(read: Read, nic: Nic, channels: int | None, queues: int | None) -> None:
+    """RSS-04: more queues give a new table, fewer wait until none is named that goes; the table that was the driver's own is so again."""
+    empty, before = read(table=TABLE), replace(nic)
+    wishes = NicWishes(channels=channels, table_queues=queues, hash_key=bytes.fromhex("6d5a56da"))
+    items = list(nic_items("eth1", nic.read(empty), wishes))
+    left, failures = settle(items, lambda: nic.read(empty), lambda state: nic.go(items, state, back=False), back=False)
+    assert (left, nic.channels, nic.key) == ([], channels or before.channels, "6d:5a:56:da"), failures
+    assert queues is None or nic.table.split()[1] == str(queues)
+    left, failures = settle(items, lambda: nic.read(empty), lambda state: nic.go(items, state, back=True), back=True)
+    assert left == [], failures
+    assert nic == before
+
+
+def test_what_never_gets_there_is_told_with_what_the_dut_said(read: Read) -> None:
+    nic = Nic(4, "default 4")
+    items = list(nic_items("eth1", nic.read(read(table=TABLE)), NicWishes(table_queues=6)))
+    left, failures = settle(items, lambda: nic.read(read(table=TABLE)), lambda state: nic.go(items, state, back=False), back=False)
+    assert [item.name for item in left] == ["hash table of eth1"]
+    assert failures == {items[0]: "Invalid argument"}
+
+
+def test_a_flow_that_was_not_hashed_is_given_back_so(read: Read) -> None:
+    """An empty list of fields is a value: without a command for it the DUT would stay held for ever."""
+    item = Item("hash", ("eth1", "udp4"), "", "sd")
+    assert commands_of(item) == ["ethtool -N eth1 rx-flow-hash udp4 sd", "ethtool -N eth1 rx-flow-hash udp4 ''"]
+
+
 @pytest.mark.parametrize(
     ("table", "wishes", "said"),
     [
         ("Operation not supported", {"table_queues": 2}, "eth1 does not tell its hash table"),
         ("Operation not supported", {"hash_key": b"1234"}, "eth1 does not tell its hash key"),
         (TABLE.replace("6d:5a:56:da", "Operation not supported"), {"hash_key": b"1234"}, "eth1 does not tell its hash key"),
+        (TABLE, {"table_queues": 9}, "the hash table of eth1 has 8 entries, too few for 9 queues"),
         (TABLE, {"hash_key": b"12345"}, "the hash key of eth1 has 4 octets, and the one that is asked for has 5"),
-        (TABLE.replace("0     1     2     3", "0     0     0     1"), {"table_queues": 2}, "that ethtool could not put back: 0 0 0 1"),
+        (
+            TABLE.replace("0     1     2     3", "0     0     0     1"),
+            {"table_queues": 2},
+            "ethtool could not put back, .*: 0 0 0 1",
+        ),
     ],
 )
 def test_what_could_not_be_put_back_is_not_changed(read: Read, table: str, wishes: dict[str, Any], said: str) -> None:

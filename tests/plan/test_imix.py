@@ -86,6 +86,10 @@ def test_a_drawn_order_is_that_of_its_seed(text: str) -> None:
     assert imix.short == "imix:aaafg:frames=20:seed=7"
     assert imix.mean == 598
     assert imix.counted == "12 x 64, 4 x 1280 and 4 x 1518 octets"
+    described = describe_mix(gateway_v4(), imix)
+    assert described is not None
+    assert described["drawn"] == {"frames": 20, "seed": 7, "algorithm": "SplitMix64 and Fisher-Yates"}
+    assert with_titles({key: value for key, value in described.items() if key != "drawn"})["drawn"] is None
     assert "in a pseudorandom order of 20 frames (SplitMix64 and Fisher-Yates, seed 7)" in mix_lines(gateway_v4(), imix)[0]
 
 
@@ -109,8 +113,9 @@ def test_places_of_a_drawn_order_are_equally_likely() -> None:
         ("imix:", "no sequence"), ("IMIX - aa1", "no sequence"), ("imix:aak", "no letter 'k'"), ("imix:aaz", "size of z is not stated"),
         ("imix:AAG:A=84", "size of G is not stated"), ("imix:aaA:A=84", "both"), ("imix:aa:a=65", "a is 64 octets by RFC 6985"),
         ("imix:AA:A=84:B=90", "no frame is B"), ("imix:AA:A=84:A=85", "two sizes"), ("imix:AA:A=x", "no size of a letter"),
-        (f"imix:{'a' * 257}", "257 frames"), ("imix:aag:frames=100", "does not have each of 3 letters equally often"),
-        ("imix:aag:frames=258", "does not have each"), ("imix:aag:frames=0", "does not have each"),
+        (f"imix:{'a' * 257}", "257 frames"), ("imix:aag:frames=100", "cannot have each of 3 letters equally often"),
+        ("imix:aag:frames=258", "3 to 256 frames, not 258"), ("imix:aag:frames=0", "3 to 256 frames, not 0"),
+        ("imix:aag:frames=3:frames=6", "has frames twice"),
         ("imix:aag:seed=3", "its order is not drawn"),
         (f"imix:aag:frames=3:seed={2**64}", "is no seed"), ("imix:aag:frames=-3", "no size of a letter"),
     ],

@@ -235,7 +235,7 @@ class _Run:
             if with_ceiling and tester.unresolved is None:
                 self._find_ceiling(DUT_WAY, setup, tester, progress)
             elif with_ceiling:
-                progress.say("No trial was made through the DUT: its MACs are not known.")
+                progress.say("No trial was made through the DUT: see above.")
 
     def check_looped(self, setup: Setup | None, progress: ProgressDisplay) -> None:
         """The ceiling without a DUT, on the CPUs of the testbed, or on all but the first, which a DUT on this host would have."""

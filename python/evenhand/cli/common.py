@@ -137,7 +137,8 @@ FramesOption = Annotated[
     typer.Option(
         "--frame-size",
         metavar="OCTETS|imix:LETTERS",
-        help="With FCS; IPv4 from 64, IPv6 from 84, to 9216. imix:aaafg is the sequence IMIX - aaafg of RFC 6985. Default: the smallest.",
+        help="With FCS; IPv4 from 64, IPv6 from 84, to 9216."
+        " imix:aaafg is the sequence IMIX - aaafg of RFC 6985; imix:aaafg:frames=250 shuffles 250 frames of it. Default: the smallest.",
     ),
 ]
 FrameSizesOption = Annotated[
@@ -145,7 +146,8 @@ FrameSizesOption = Annotated[
     typer.Option(
         "--frame-size",
         metavar="OCTETS|imix:LETTERS,...|all|jumbo|rfc8219",
-        help="With FCS; IPv4 from 64, IPv6 from 84, to 9216. imix:aaafg is the sequence IMIX - aaafg of RFC 6985. Several make one table."
+        help="With FCS; IPv4 from 64, IPv6 from 84, to 9216."
+        " imix:aaafg is the sequence IMIX - aaafg of RFC 6985; imix:aaafg:frames=250 shuffles 250 frames of it. Several make one table."
         " all: those of RFC 2544 and RFC 5180, to 1518; jumbo: 4096, 8192, 9216; rfc8219: all of RFC 8219. Default: the smallest.",
     ),
 ]

@@ -71,7 +71,7 @@ def apply_setup(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="HEX", help="Hash key of the two NICs, as long as their own (ethtool -X), or common, or openbsd."),
+        typer.Option("--key", metavar="HEX|common|openbsd[:HHHH]", help="Hash key of the two NICs, as long as their own (ethtool -X)."),
     ] = None,
     table_queues: Annotated[
         int | None,

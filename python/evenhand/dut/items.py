@@ -56,19 +56,20 @@ class Item:
             case _:
                 return f"{self.kind} {rest[0]} of {first}"
 
-    def is_same(self, one: str | None, other: str | None) -> bool:
-        """Whether two values mean the same: of an address only whether it is there, of a table what it holds."""
+    def is_at(self, now: str | None, target: str | None) -> bool:
+        """Whether this value will do for that one: of an address only whether it is there. A driver's own table serves for an equal one
+        that is asked for, but whoever had the driver's own gets it back as such, so that it follows the queues again."""
         match self.kind:
             case "address":
-                return (one is None) == (other is None)
-            case "hash_table":
-                return (one or "").replace("default", "equal") == (other or "").replace("default", "equal")
+                return (now is None) == (target is None)
+            case "hash_table" if (target or "").startswith("equal") and now is not None:
+                return now.replace("default", "equal") == target
             case _:
-                return one == other
+                return now == target
 
     @property
     def is_change(self) -> bool:
-        return not self.is_same(self.before, self.wanted)
+        return not self.is_at(self.before, self.wanted)
 
     def to_document(self) -> list[object]:
         return [self.kind, list(self.key), self.before, self.wanted]
@@ -100,6 +101,6 @@ def moves(items: Iterable[Item], reader: Reader, *, back: bool) -> list[tuple[It
         if item.kind == "learned" and not back:  # neighbours come by themselves while the set-up stands
             continue
         now, target = reader.value_of(item), item.before if back else item.wanted
-        if not item.is_same(now, target):
+        if not item.is_at(now, target):
             found.append((item, now, target))
     return found

@@ -63,7 +63,7 @@ def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishe
 
     Raises:
         RequestError: See `check_interfaces`; or what is there stands in the way.
-        NotTakenError: The DUT has no such limit or hash.
+        NotTakenError: The DUT has no such limit, channels, hash, key or table, or could not be given back its own.
     """
     found: dict[tuple[str, tuple[str, ...]], Item] = {}
     for setup in setups:

@@ -29,7 +29,8 @@ NO_WISHES = NicWishes()
 
 
 def nic_items(name: str, state: LinuxState, wishes: NicWishes) -> Iterator[Item]:
-    """Of one interface. A table names queues that must be there, so the queues come first.
+    """Of one interface. The queues come first: a table names queues that must be there. Where fewer queues wait for another table, or a
+    driver makes a new table with its queues, the next pass brings them right (`setup.settle`).
 
     Raises:
         NotTakenError: The driver does not tell what is to be changed, or it could not be put back.
@@ -88,20 +89,25 @@ def _table(name: str, state: LinuxState, queues: int) -> Item:
         )  # fmt: skip
     if now[0].isdigit():
         raise NotTakenError(
-            f"{name} has a hash table of its own that ethtool could not put back: {now[:100]}", where="--table-queues",
-            next_step=f"Leave --table-queues out, or give that table up there first: ethtool -X {name} default",
+            f"{name} has a hash table that ethtool could not put back, as some drivers make by themselves: {now[:100]}",
+            where="--table-queues", next_step=f"Leave --table-queues out, or give that table up there first: ethtool -X {name} default",
+        )  # fmt: skip
+    if queues > (entries := state.hash_table_entries[name]):
+        raise NotTakenError(
+            f"the hash table of {name} has {entries} entries, too few for {queues} queues", where="--table-queues",
+            next_step=f"Name {entries} at most.",
         )  # fmt: skip
     return Item("hash_table", (name,), now, f"equal {queues}")
 
 
 def nic_move_of(item: Item, target: str | None) -> list[Move]:
     """What brings one of these items to that value."""
-    if not target:
-        return []
     name = quote(item.key[0])
     match item.kind:
-        case "hash":
-            return [Move(item, f"ethtool -N {name} rx-flow-hash {quote(item.key[1], target)}")]
+        case "hash":  # no letters: a flow that is not hashed
+            return [Move(item, f"ethtool -N {name} rx-flow-hash {quote(item.key[1], target or '')}")]
+        case _ if not target:
+            return []
         case "receive_hashing":
             return [Move(item, f"ethtool -K {name} rxhash {target}")]
         case "channels":

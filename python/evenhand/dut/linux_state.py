@@ -87,6 +87,8 @@ class LinuxState:
     hash_tables: Mapping[str, str]
     """By interface: `equal 4` if entry i names queue i modulo 4, `default 4` if these are all the queues that there are, and else the
     entries; nothing where it cannot be told."""
+    hash_table_entries: Mapping[str, int]
+    """By interface, where it can be told."""
     peer: str | None
     """Where this connection comes from, as the DUT sees it."""
     carrying: tuple[str, ...]
@@ -119,7 +121,7 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
     """What is so now.
 
     Args:
-        interfaces: Whose neighbours, hash and channels are read.
+        interfaces: Whose neighbours, channels and hash, with its key and table, are read.
         address: The DUT's own, which the connection goes to, if it is known; `peer` is where it comes from.
 
     Raises:
@@ -165,6 +167,7 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
         channels={name: text for name in names if (text := _channels(answers[f"channels {name}"])) is not None},
         hash_keys={name: text for name in names if (text := _hash_key(answers[f"table {name}"])) is not None},
         hash_tables={name: text for name in names if (text := _hash_table(answers[f"table {name}"])) is not None},
+        hash_table_entries={name: len(entries) for name in names if (entries := _entries(answers[f"table {name}"]))},
         peer=_plain(peer) if peer else None,
         carrying=tuple(dict.fromkeys([*at, *(str(row["dev"]) for row in back if "dev" in row)])),
     )
@@ -286,10 +289,14 @@ def _hash_key(answer: Answer) -> str | None:
 
 def _hash_table(answer: Answer) -> str | None:
     rings = re.search(r"with (\d+) RX ring", answer.stdout)
-    entries = [int(word) for row in re.findall(r"^ *\d+: +([\d ]+)$", answer.stdout, re.MULTILINE) for word in row.split()]
+    entries = _entries(answer)
     if answer.exit_code or rings is None or not entries:
         return None
     count = max(entries) + 1
     if entries != [i % count for i in range(len(entries))]:
         return " ".join(map(str, entries))
     return f"default {count}" if count == int(rings[1]) else f"equal {count}"
+
+
+def _entries(answer: Answer) -> list[int]:
+    return [int(word) for row in re.findall(r"^ *\d+: +([\d ]+)$", answer.stdout, re.MULTILINE) for word in row.split()]

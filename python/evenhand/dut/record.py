@@ -86,7 +86,7 @@ class SetupRecord:
     interfaces: tuple[str, str]
     items: tuple[Item, ...]
     options: Mapping[str, Any]
-    """What else was asked for: hosts, networks, channels, static neighbours."""
+    """What else was asked for: hosts, networks, channels, key and table of the hash, static neighbours."""
 
     @property
     def changes(self) -> list[Item]:

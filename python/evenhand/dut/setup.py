@@ -25,7 +25,7 @@ from evenhand.testbed import TestbedDut
 CHANGE_S = 180.0
 """For 131,072 static neighbours on a slow DUT."""
 _PASSES = 4
-"""Of putting back: what one thing takes along is put back by the next pass."""
+"""Of setting up and of putting back: what one thing takes along is brought to its place by the next pass."""
 _MOST_NAMED = 5
 
 
@@ -112,12 +112,12 @@ def apply(
             raise HeldError(other)
         records.keep_here(on.destination, record)
         on_record(record)
-        failures = _go(on, record, state, back=False)
-        after = on.read(record.interfaces)
-        left = moves(record.items, LinuxReader(after), back=False)
+        left, failures = settle(
+            record.items, lambda: on.read(record.interfaces), lambda state: _go(on, record, state, back=False), back=False
+        )
         if left:
             raise NotTakenError(
-                f"the DUT did not take {_named([item for item, *_ in left], failures)}", where=f"[dut] ssh, {on.destination}",
+                f"the DUT did not take {_named(left, failures)}", where=f"[dut] ssh, {on.destination}",
                 next_step="Nothing was sent, and the DUT is as it was. See that change there by hand.",
             )  # fmt: skip
     except HeldError:
@@ -210,19 +210,38 @@ def _left_here(on: DutOnShell) -> SetupRecord | None:
 
 def put_back(on: DutOnShell, record: SetupRecord) -> None:
     """All that the record names as it was before. Errors as `undo`."""
-    failures: dict[Item, str] = {}
-    for _ in range(_PASSES):
-        state = on.read(record.interfaces)
-        left = moves(record.items, LinuxReader(state), back=True)
-        failures = _go(on, record, state, back=True)
-        if not left:
-            records.forget_here(on.destination)
-            records.drop(on.shell, record.identity)
-            return
+    left, failures = settle(record.items, lambda: on.read(record.interfaces), lambda state: _go(on, record, state, back=True), back=True)
+    if not left:
+        records.forget_here(on.destination)
+        records.drop(on.shell, record.identity)
+        return
     raise HostError(
-        f"not as it was: {_named([item for item, *_ in left], failures)}", where=f"[dut] ssh, {on.destination}",
+        f"not as it was: {_named(left, failures)}", where=f"[dut] ssh, {on.destination}",
         next_step=f"See to it there, and give evenhand dut undo TESTBED again; what was before stands in {records.HELD}/record.",
     )  # fmt: skip
+
+
+def settle(
+    items: Sequence[Item], read: Callable[[], LinuxState], go: Callable[[LinuxState], dict[Item, str]], *, back: bool
+) -> tuple[list[Item], dict[Item, str]]:
+    """Go there, or back, until all items are where they should be: one that is set may move another, as new queues do a NIC's hash table.
+
+    Args:
+        go: One pass from that state. What the DUT said of those that failed.
+
+    Returns:
+        The items that are still not there, and what the DUT said of them last.
+    """
+    failures: dict[Item, str] = {}
+    state = read()
+    for _ in range(_PASSES):
+        if not (left := [item for item, *_ in moves(items, LinuxReader(state), back=back)]):
+            break
+        failures = go(state)
+        state = read()
+    else:
+        left = [item for item, *_ in moves(items, LinuxReader(state), back=back)]
+    return left, failures
 
 
 def _go(on: DutOnShell, record: SetupRecord, state: LinuxState, *, back: bool) -> dict[Item, str]:

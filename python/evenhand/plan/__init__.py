@@ -3,6 +3,7 @@
 
 from evenhand.plan.describe import describe_plan
 from evenhand.plan.imix import (
+    DrawnOrder,
     FrameSize,
     Imix,
     describe_frames,
@@ -53,6 +54,7 @@ __all__ = [
     "AddressPlan",
     "Counts",
     "Direction",
+    "DrawnOrder",
     "FrameSize",
     "HostMacs",
     "HostRange",

@@ -38,7 +38,8 @@ class DrawnOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imix:
-    """A sequence of frame sizes: frame k of a direction has that of letter k modulo its length. Printed as RFC 6985 writes it."""
+    """A sequence of frame sizes that repeats: frame k of a direction has that of letter k modulo its length, or of place k of an order that
+    is drawn. Printed as RFC 6985 writes it, an order with what it is drawn by."""
 
     sequence: str
     """A letter for each frame: small ones as the RFC has them, capital ones with sizes of one's own."""
@@ -121,6 +122,8 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
     sizes, order = [], {}
     for part in stated if long and found["sizes"] else stated[1:]:
         if draw := _DRAW.fullmatch(part):
+            if draw[1].lower() in order:
+                raise RequestError(f"{text!r} has {draw[1].lower()} twice", where=where, next_step="Write it once.")
             order[draw[1].lower()] = int(draw[2])
             continue
         size = _SIZE.fullmatch(part)
@@ -155,7 +158,9 @@ def whole_octets(size: FrameSize) -> int:
 
 def describe_size(size: FrameSize) -> str:
     """`64 octets`, `IMIX - aaafg (mean 598 octets)`."""
-    return f"{size} (mean {float(size.mean):.6g} octets)" if isinstance(size, Imix) else f"{size} octets"
+    if not isinstance(size, Imix):
+        return f"{size} octets"
+    return f"{size} (mean {float(size.mean):.6g} octets{'' if size.drawn is None else f', order by {ALGORITHM}'})"
 
 
 def describe_frames(size: FrameSize) -> str:
@@ -195,11 +200,13 @@ def _check(imix: Imix) -> None:
 
 
 def _check_order(name: str, letters: int, order: DrawnOrder) -> None:
-    if not letters <= order.frames <= MOST_FRAMES or order.frames % letters:
-        most = MOST_FRAMES // letters * letters
+    most = MOST_FRAMES // letters * letters
+    multiple = f"Write a multiple of {letters} up to {most}: frames={most}."
+    if not letters <= order.frames <= MOST_FRAMES:
+        raise RequestError(f"{name}: an order has {letters} to {MOST_FRAMES} frames, not {order.frames}", next_step=multiple)
+    if order.frames % letters:
         raise RequestError(
-            f"{name}: an order of {order.frames} frames does not have each of {letters} letters equally often",
-            next_step=f"Write a multiple of {letters} up to {most}: frames={most}.",
+            f"{name}: an order of {order.frames} frames cannot have each of {letters} letters equally often", next_step=multiple
         )
     if not 0 <= order.seed < 2**64:
         raise RequestError(f"{name}: {order.seed} is no seed", next_step="Write 0 to 2^64 - 1.")

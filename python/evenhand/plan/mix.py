@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from evenhand.errors import PlanError
-from evenhand.plan.imix import FrameSize, Imix
+from evenhand.plan.imix import ALGORITHM, FrameSize, Imix
 from evenhand.plan.model import AddressPlan, OtherVersion, plan_title
 
 MOST_OF_A_SHARE = 100
@@ -82,6 +82,9 @@ def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
         "imix": str(size) if isinstance(size, Imix) else None,
         "mean_frame_size": float(size.mean) if isinstance(size, Imix) else float(size),
         "frame_sizes": list(size.octets) if isinstance(size, Imix) else [size],
+        "drawn": None
+        if not isinstance(size, Imix) or size.drawn is None
+        else {"frames": size.drawn.frames, "seed": size.drawn.seed, "algorithm": ALGORITHM},
         "versions": None
         if other is None
         else {
@@ -94,6 +97,8 @@ def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
 
 def with_titles(mix: Any) -> Any:
     """A stored `describe_mix` as it is made today, so that files of all ages compare alike. What is none stays what it is."""
+    if isinstance(mix, dict) and "imix" in mix:
+        mix = {"drawn": None, **mix}
     versions = mix.get("versions") if isinstance(mix, dict) else None
     if not isinstance(versions, dict):
         return mix

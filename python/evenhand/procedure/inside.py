@@ -35,27 +35,33 @@ class Inside:
     macs: Mapping[SideName, str]
     """Of the DUT's two interfaces, as it tells them itself."""
 
-    def check_sides(self, answered: Mapping[SideName, str | None], dut: TestbedDut, *, where: str) -> None:
-        """Refuse a DUT that answers on one side with the MAC of its other one: a router under Linux answers for all its addresses on any
-        of its interfaces, and frames that come in on the wrong side are measured all the same.
+    def check_sides(self, resolved: Mapping[str, Any], dut: TestbedDut, *, where: str) -> None:
+        """Refuse a DUT whose MAC on one side is that of its other one. Over IPv4 a router under Linux answers for all its addresses on any
+        of its interfaces, and frames that come in on the wrong side would be measured all the same.
 
         Args:
-            answered: The DUT's MAC as each port of the tester knows it.
+            resolved: The engine's answer to `resolve`: of each side the MAC, and whether it is the testbed file's.
 
         Raises:
-            HostError: The sides are swapped, or are one wire.
+            HostError: The sides are swapped, or are one wire, or the MACs in the file are.
         """
         names: dict[SideName, str | None] = {"left": dut.left, "right": dut.right}
         if len(set(self.macs.values())) < len(names):
             return
         sides: tuple[tuple[SideName, SideName], ...] = (("left", "right"), ("right", "left"))
         for side, other in sides:
-            mac = answered.get(side)
-            if mac is not None and mac == self.macs[other]:
+            found = resolved.get(side, {})
+            if (mac := found.get("dut_mac")) is None or mac != self.macs[other]:
+                continue
+            if found.get("static"):
                 raise HostError(
-                    f"the tester's {side} port reaches the DUT's {names[other]}, which is to be its {other} interface ({mac})", where=where,
-                    next_step="Swap left and right in [dut] or the two cables, and see that no switch joins both sides.",
+                    f"{side}.dut_mac is the MAC of the DUT's {names[other]}, which is its {other} interface ({mac})", where=where,
+                    next_step=f"Write {self.macs[side]} there, the MAC of {names[side]}; or leave dut_mac out, and the DUT is asked.",
                 )  # fmt: skip
+            raise HostError(
+                f"the tester's {side} port reaches the DUT's {names[other]}, which is to be its {other} interface ({mac})", where=where,
+                next_step="Swap left and right in [dut] or the two cables, and see that no switch joins both sides.",
+            )  # fmt: skip
 
 
 def can_look_inside(setup: Setup) -> bool:

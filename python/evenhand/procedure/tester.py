@@ -45,7 +45,8 @@ class OpenTester:
     """What the engine told of the ports."""
     resolved: dict[str, Any]
     unresolved: HostError | None = None
-    """Why there is no `resolved`; only where `open_tester` was told to go on without."""
+    """Why there is no `resolved`, or why it will not do: its MACs are those of the other side. Only where `open_tester` was told to go on
+    without."""
     replay: Replay | None = None
     """Trials that need not be made again."""
     inside: Inside | None = None
@@ -122,8 +123,8 @@ def open_tester(
     The one place where testers begin: the lab and each port are locked here, before anything of them is touched.
 
     Args:
-        needs_dut: Whether a DUT that answers neither ARP nor ND, or is not reached over SSH, is an error; if not,
-            `OpenTester.unresolved` and `unreached` tell.
+        needs_dut: Whether a DUT that answers neither ARP nor ND, answers on the wrong side, or is not reached over SSH, is an error; if
+            not, `OpenTester.unresolved` and `unreached` tell.
         waits: Of every trial that is made with this tester.
         limits: By which its trials are judged; default: the testbed's.
         on_event: Is told what changed in the DUT since the last run on it, if it can be looked into.
@@ -200,8 +201,7 @@ def _resolve(session: EngineSession, setup: Setup, inside: Inside | None, *, nee
     try:
         resolved = session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S)
         if inside is not None:
-            answered: dict[SideName, str | None] = {side: resolved.get(side, {}).get("dut_mac") for side in SIDES}
-            inside.check_sides(answered, setup.testbed.dut, where=f"{setup.name}: [dut] left, right")
+            inside.check_sides(resolved, setup.testbed.dut, where=f"{setup.name}: [dut] left, right")
         return resolved, None
     except HostError as error:
         if needs_dut:

@@ -138,7 +138,9 @@ def ports_table(ports: Sequence[PortFacts]) -> Table:
 def dut_line(unresolved: HostError | None, ports: Sequence[PortFacts]) -> str:
     """Whether the DUT answered."""
     if unresolved is not None:
-        return f"The DUT is not resolved: {unresolved}. {unresolved.next_step}"
+        # With MACs it has answered, but not as the testbed says.
+        what = "is not resolved" if all(port.dut_mac is None for port in ports) else "cannot be used"
+        return f"The DUT {what}: {unresolved}. {unresolved.next_step}"
     if all(port.is_dut_mac_static for port in ports):
         return "The DUT's MACs are those of the testbed file: nobody was asked."
     return "The DUT is resolved."
