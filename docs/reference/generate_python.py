@@ -36,6 +36,7 @@ SECTIONS = (
             "DelayTest",
             "parse_imix",
             "Imix",
+            "DrawnOrder",
             "mix_versions",
             "BackToBackGoal",
             "BurstGoal",
