@@ -23,7 +23,7 @@ from evenhand.plan import AddressPlan, make_plan
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.trial import EngineSession, LearningProgress, find_engine, learn
 from tests.wire.captures import sent_frames, without_time
-from tests.wire.wire_session import NOBODY, Document, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
+from tests.wire.wire_session import NOBODY, Document, dut_of, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
 
 pytestmark = pytest.mark.wire
 DIRECT = pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v4_net16", "direct_v6", "nets_v4_multi_host", "nets_v6_direct"])
@@ -208,7 +208,7 @@ def test_the_kernels_router_learns_every_host(name: str, host_macs: str) -> None
     """SEED-20, SEED-22, R5180-07: a real DUT asks for each host, gets the right MAC, and forwards to all of them in a trial."""
     plan = direct(name, 20, 4)
     with linux_lab(plan, name="learntest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, host_macs=host_macs)
+        open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, host_macs=host_macs, dut=dut_of(lab))
         session.request("resolve")
         result = learn(session, rate_fps=2_000)
         neighbors = [n for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")]
