@@ -242,6 +242,24 @@ def test_apply_sets_queues_table_and_key_and_undo_gives_them_back(lab: VmLab, sh
     assert state() == before
 
 
+def test_fewer_queues_than_a_table_names_still_hash_and_all_come_back(lab: VmLab, shell: Shell) -> None:
+    """RSS-04: a table that somebody has set holds its queues. The driver stops hashing when they change and says that it goes on: what the
+    queues count tells, here and after undo."""
+    testbed, plan = f"lab:{lab.name}", make_plan(lab.plan, 16)
+    set_hash(shell, LETTERS["type1"])
+    ask(shell, f"ethtool -X left equal {QUEUES}")
+    before = model_of(shell, "type1")
+    try:
+        evenhand("dut", "apply", testbed, "--hash", "type1", "--channels", "2")
+        model = replace(model_of(shell, "type1"), elements=2)
+        assert send(lab, shell, every_pair(plan)) == list(predict(plan, model, ("forward",)).counts["forward"])
+        evenhand("dut", "undo", testbed)
+        assert model_of(shell, "type1") == before
+        assert tuple(send(lab, shell, every_pair(plan))) == predict(plan, before, ("forward",)).counts["forward"]
+    finally:
+        ask(shell, "ethtool -X left default")
+
+
 def test_a_trial_goes_through_the_machine(lab: VmLab, tmp_path: Path) -> None:
     """SEED-19, SEED-20: the machine resolves the tester's gateways by itself, and forwards both ways."""
     document = trial(lab, tmp_path, "--rate", "50fps", "--duration", "4s")

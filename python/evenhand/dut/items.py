@@ -93,14 +93,26 @@ class Reader(Protocol):
         ...
 
 
+_QUEUES_FIRST = ("channels", "hash_table", "hash_key")
+"""Of a NIC, in the order in which they are set, there and back."""
+
+
 def moves(items: Iterable[Item], reader: Reader, *, back: bool) -> list[tuple[Item, str | None, str | None]]:
-    """Items that are not where they should be, in the order in which they are to go: with the value now, and the one to be had."""
-    ordered: Sequence[Item] = list(items)[::-1] if back else list(items)
-    found = []
+    """Items that are not where they should be, in the order in which they are to go: with the value now, and the one to be had.
+
+    Whoever gets other queues gets the hash table again, although it reads right: virtio_net stops hashing when its queues change, says
+    nothing of it, and hashes again when it is given a table.
+    """
+    ordered: Sequence[Item] = list(items)
+    if back:
+        of_nics = [item for item in ordered if item.kind in _QUEUES_FIRST]
+        ordered = of_nics + [item for item in ordered[::-1] if item.kind not in _QUEUES_FIRST]
+    found: list[tuple[Item, str | None, str | None]] = []
     for item in ordered:
         if item.kind == "learned" and not back:  # neighbours come by themselves while the set-up stands
             continue
         now, target = reader.value_of(item), item.before if back else item.wanted
-        if not item.is_at(now, target):
+        has_new_queues = item.kind == "hash_table" and any(each.kind == "channels" and each.key == item.key for each, _, _ in found)
+        if has_new_queues or not item.is_at(now, target):
             found.append((item, now, target))
     return found

@@ -18,7 +18,7 @@ class NicWishes:
     """What is asked for of both interfaces besides the hash type; None leaves it as it is."""
 
     channels: int | None = None
-    """Queues (`ethtool -L`)."""
+    """Queues (`ethtool -L`), and a table that names them all, where `table_queues` asks for no other."""
     hash_key: bytes | None = None
     """Of the hash (`ethtool -X hkey`), as long as the NIC's own (RSS-03)."""
     table_queues: int | None = None
@@ -30,7 +30,8 @@ NO_WISHES = NicWishes()
 
 def nic_items(name: str, state: LinuxState, wishes: NicWishes) -> Iterator[Item]:
     """Of one interface. The queues come first: a table names queues that must be there. Where fewer queues wait for another table, or a
-    driver makes a new table with its queues, the next pass brings them right (`setup.settle`).
+    driver makes a new table with its queues, the next pass brings them right (`setup.settle`). Whoever asks for queues alone gets a table
+    that names all of them, unless the one that is there could not be put back.
 
     Raises:
         NotTakenError: The driver does not tell what is to be changed, or it could not be put back.
@@ -39,6 +40,8 @@ def nic_items(name: str, state: LinuxState, wishes: NicWishes) -> Iterator[Item]
         yield _channels(name, state, wishes.channels)
     if wishes.table_queues is not None:
         yield _table(name, state, wishes.table_queues)
+    elif wishes.channels is not None and not state.hash_tables.get(name, "0")[0].isdigit():
+        yield _table(name, state, min(wishes.channels, state.hash_table_entries[name]))
     if wishes.hash_key is not None:
         yield _key(name, state, wishes.hash_key)
 
