@@ -18,6 +18,7 @@ from evenhand.predict import DeviceModel
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference import Defects, ReferenceDut, reference_router
 from evenhand.series import read_run
+from tests.wire.wire_session import MOST_ATTEMPTS
 
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
 SERVICE_FPS = 20_000.0
@@ -96,7 +97,7 @@ def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path
     """R2544-29, IPv4 and IPv6: a router that loses one frame 0.2 s after the fall of the load, exactly known."""
     goal = recovery_goal(QUIET_FPS / 1.1)
     lost = round(QUIET_FPS * OVERLOAD_S + QUIET_FPS / 2 * 0.2)
-    for _ in range(4):
+    for _ in range(MOST_ATTEMPTS):
         with reference_router(make_plan(name), ReferenceDut(defects=Defects(at={"loss": (lost,)}))) as running:
             path = tmp_path / f"{name}.toml"
             path.write_text(text_for(running, None))

@@ -27,7 +27,7 @@ from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference import Defects, ReferenceDut, ReferenceRouter, reference_router
-from tests.wire.wire_session import QUIET_FPS, cpus, engine, open_ports, run_trial
+from tests.wire.wire_session import MOST_ATTEMPTS, QUIET_FPS, cpus, engine, open_ports, run_trial
 
 CONTRACT = Path(__file__).parents[2] / "contract"
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
@@ -100,7 +100,7 @@ def test_seeded_defects_are_counted_exactly(name: str) -> None:
     """
     plan = make_plan(name)
     at: dict[str, tuple[int, ...]] = {"loss": (10_000,), "duplication": (20_000,), "reordering": (30_000,), "corruption": (40_000,)}
-    for _ in range(4):
+    for _ in range(MOST_ATTEMPTS):
         with reference_router(plan, ReferenceDut(defects=Defects(at=at))) as router:
             document = measure(router, plan, rate_fps=QUIET_FPS, duration_s=2.5)
             counters = router.counters()
