@@ -16,7 +16,18 @@ from scapy.utils import rdpcap
 from evenhand.plan import AddressPlan, Imix, gateway_v4, gateway_v6, make_plan, mix_request, mix_versions, parse_imix
 from evenhand.trial import TrialResult, find_engine
 from tests.wire.captures import UDP_CHECKSUM_AT, sent_frames, tag_of, without_time
-from tests.wire.wire_session import NOBODY, QUIET_FPS, Document, engine, memif_cable, open_ports, run_trial, valid_trial
+from tests.wire.wire_session import (
+    NOBODY,
+    QUIET_FPS,
+    Document,
+    engine,
+    memif_cable,
+    open_ports,
+    run_trial,
+    until,
+    valid_trial,
+    was_sent_whole,
+)
 
 pytestmark = pytest.mark.wire
 IMIX = parse_imix("imix:aaafg")
@@ -35,16 +46,21 @@ def header_sum(frame: bytes) -> int:
 def capture_of(plan: AddressPlan, size: int | Imix, folder: Path, *, frames: int = 1000) -> tuple[list[bytes], list[bytes]]:
     """What the left port sent, in its order, and what the engine shows of it beforehand."""
     capture = folder / "left.pcap"
-    with engine() as session:
-        opened = open_ports(
-            session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={folder / 'right.pcap'}", seed=77, **mix_request(plan, size)
-        )
-        run_trial(session, trial=9, directions=["forward"], rate_fps=frames * 10, duration_s=0.1)
-        session.request("close")
-        preview = session.request(
-            "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=77, direction="forward", count=frames, trial=9,
-            source_mac=opened["left"]["mac"], destination_mac=NOBODY[0], **mix_request(plan, size),
-        )["frames"]  # fmt: skip
+
+    def captured() -> tuple[Document, Any]:
+        with engine() as session:
+            opened = open_ports(
+                session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={folder / 'right.pcap'}", seed=77,
+                **mix_request(plan, size),
+            )  # fmt: skip
+            document = run_trial(session, trial=9, directions=["forward"], rate_fps=frames * 10, duration_s=0.1)
+            session.request("close")
+            return document, session.request(
+                "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=77, direction="forward", count=frames, trial=9,
+                source_mac=opened["left"]["mac"], destination_mac=NOBODY[0], **mix_request(plan, size),
+            )["frames"]  # fmt: skip
+
+    _, preview = until(lambda found: was_sent_whole(found[0]), captured)
     by_sequence = sorted(
         (frame for version in (4, 6) for frame in sent_frames(capture, version) if version_of(frame) == version),
         key=lambda frame: tag_of(frame, version_of(frame)).sequence,

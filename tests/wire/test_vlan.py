@@ -17,7 +17,20 @@ from evenhand.reference import ReferenceDut, reference_router
 from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession
 from tests.wire.captures import MAGIC, TAG_AT, tag_of, without_time, without_vlans
-from tests.wire.wire_session import NOBODY, QUIET_FPS, cpus, engine, measure, memif_cable, one_worker, run_trial, valid_trial
+from tests.wire.wire_session import (
+    NOBODY,
+    QUIET_FPS,
+    Document,
+    cpus,
+    engine,
+    measure,
+    memif_cable,
+    one_worker,
+    run_trial,
+    until,
+    valid_trial,
+    was_sent_whole,
+)
 
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")]
 BOTH_PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
@@ -56,18 +69,22 @@ def test_the_wire_holds_the_tags_that_plan_frames_shows(plan: AddressPlan, tmp_p
     """SEED-44, R5180-09: outer 802.1ad, inner 802.1Q, both in the frame size; behind them the frame as it is without."""
     capture = tmp_path / "left.pcap"
     size = plan.smallest_frame_size + 8
-    with engine() as session:
-        open_tagged(session, plan, (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}"), ([200, 100], []))
-        run_trial(session, trial=9, directions=["forward"], duration_s=0.01)
-        session.request("close")
-        shapes: list[tuple[int, dict[str, Any]]] = [(size, {"vlan": [200, 100]}), (size - 8, {})]
-        shown = [
-            session.request(
-                "frames", plan=plan.to_contract(), frame_size=frame_size, seed=77, direction="forward", count=QUIET_FPS // 100, trial=9,
-                destination_mac=NOBODY[0], **vlan,
-            )["frames"]
-            for frame_size, vlan in shapes
-        ]  # fmt: skip
+    shapes: list[tuple[int, dict[str, Any]]] = [(size, {"vlan": [200, 100]}), (size - 8, {})]
+
+    def captured() -> tuple[Document, list[Any]]:
+        with engine() as session:
+            open_tagged(session, plan, (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}"), ([200, 100], []))
+            document = run_trial(session, trial=9, directions=["forward"], duration_s=0.01)
+            session.request("close")
+            return document, [
+                session.request(
+                    "frames", plan=plan.to_contract(), frame_size=frame_size, seed=77, direction="forward", count=QUIET_FPS // 100, trial=9,
+                    destination_mac=NOBODY[0], **vlan,
+                )["frames"]
+                for frame_size, vlan in shapes
+            ]  # fmt: skip
+
+    _, shown = until(lambda found: was_sent_whole(found[0]), captured)
     tags = bytes.fromhex("88a800c881000064")
     tagged, plain = ([bytes.fromhex(frame["octets"]) for frame in frames] for frames in shown)
     assert [len(frame) for frame in tagged] == [size - 4] * len(tagged)
@@ -82,15 +99,19 @@ def test_a_mix_of_sizes_and_versions_has_the_tags_of_its_link(tmp_path: Path) ->
     """R6985-01, R5180-14, R5180-09: each frame of the capture has both tags, the size of its letter with them, and is as it was shown."""
     plan, size = mix_versions(gateway_v4(), gateway_v6(), (90, 10)), parse_imix("imix:AAAFG:A=92:F=1280:G=1518")
     capture, tags, frames = tmp_path / "left.pcap", bytes.fromhex("88a800c881000064"), 500
-    with engine() as session:
-        devices = (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}")
-        open_tagged(session, plan, devices, ([200, 100], []), frame_size=92, **mix_request(plan, size))
-        run_trial(session, trial=9, directions=["forward"], duration_s=0.1, rate_fps=frames * 10)
-        session.request("close")
-        shown = session.request(
-            "frames", plan=plan.to_contract(), frame_size=92, seed=77, direction="forward", count=frames, trial=9, vlan=[200, 100],
-            destination_mac=NOBODY[0], **mix_request(plan, size),
-        )["frames"]  # fmt: skip
+
+    def captured() -> tuple[Document, Any]:
+        with engine() as session:
+            devices = (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}")
+            open_tagged(session, plan, devices, ([200, 100], []), frame_size=92, **mix_request(plan, size))
+            document = run_trial(session, trial=9, directions=["forward"], duration_s=0.1, rate_fps=frames * 10)
+            session.request("close")
+            return document, session.request(
+                "frames", plan=plan.to_contract(), frame_size=92, seed=77, direction="forward", count=frames, trial=9, vlan=[200, 100],
+                destination_mac=NOBODY[0], **mix_request(plan, size),
+            )["frames"]  # fmt: skip
+
+    _, shown = until(lambda found: was_sent_whole(found[0]), captured)
     preview = [bytes.fromhex(frame["octets"]) for frame in shown]
     assert [len(frame) + 4 for frame in preview] == [size.octets[k % 5] for k in range(frames)]
     assert [frame[12:20] for frame in preview] == [tags] * frames

@@ -122,6 +122,12 @@ def until(holds: Callable[[Found], bool], measured: Callable[[], Found]) -> Foun
     raise AssertionError(found)
 
 
+def was_sent_whole(document: Document) -> bool:
+    """Whether each frame of the forward direction left: none is sent that a stall of this host has made too late."""
+    forward = document["directions"]["forward"]
+    return bool(forward["offered_frames"] == forward["intended_frames"])
+
+
 def measure(setup: Setup, plan: AddressPlan, frame_size: int) -> TrialResult:
     """One short trial by the procedure, of a set-up with a DUT; one that this host spoiled is repeated."""
     limits = replace(Limits(), **PATIENT)
