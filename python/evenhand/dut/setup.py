@@ -233,14 +233,12 @@ def settle(
         The items that are still not there, and what the DUT said of them last.
     """
     failures: dict[Item, str] = {}
-    state = read()
-    for _ in range(_PASSES):
-        if not (left := [item for item, *_ in moves(items, LinuxReader(state), back=back)]):
+    for passes_left in reversed(range(_PASSES + 1)):
+        state = read()
+        left = [item for item, *_ in moves(items, LinuxReader(state), back=back)]
+        if not left or not passes_left:
             break
         failures = go(state)
-        state = read()
-    else:
-        left = [item for item, *_ in moves(items, LinuxReader(state), back=back)]
     return left, failures
 
 
