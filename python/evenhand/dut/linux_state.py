@@ -13,6 +13,7 @@ from typing import Any
 from evenhand.dut.reading import quote, read_all
 from evenhand.dut.shell import Answer, Shell
 from evenhand.errors import HostError
+from evenhand.predict.ethtool import IndirectionTable, read_table
 
 FLOWS = ("udp4", "udp6")
 """That have hash fields of their own (RSS-02)."""
@@ -150,6 +151,7 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
         )
     links = {link["ifname"]: _link(link) for link in _rows("links", answers["links"]) if "ifname" in link}
     hashes = {(name, flow): _hash_fields(answers[f"hash {name} {flow}"]) for name in names for flow in FLOWS}
+    tables = {name: read_table(answer.stdout) for name in names if not (answer := answers[f"table {name}"]).exit_code}
     back = _rows("back", answers["back"]) if not answers["back"].exit_code else []
     own = _plain(address) if address else None
     at = [name for name, link in links.items() if own in {each.split("/")[0] for each in link.addresses}]
@@ -165,9 +167,9 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
         hash_refusals={key: refusal for key, (_, refusal) in hashes.items() if refusal is not None},
         receive_hashing={name: text for name in names if (text := _receive_hashing(answers[f"features {name}"])) is not None},
         channels={name: text for name in names if (text := _channels(answers[f"channels {name}"])) is not None},
-        hash_keys={name: text for name in names if (text := _hash_key(answers[f"table {name}"])) is not None},
-        hash_tables={name: text for name in names if (text := _hash_table(answers[f"table {name}"])) is not None},
-        hash_table_entries={name: len(entries) for name in names if (entries := _entries(answers[f"table {name}"]))},
+        hash_keys={name: text for name, table in tables.items() if (text := _hash_key(table)) is not None},
+        hash_tables={name: text for name, table in tables.items() if (text := _hash_table(table)) is not None},
+        hash_table_entries={name: len(entries) for name, table in tables.items() if (entries := _entries(table))},
         peer=_plain(peer) if peer else None,
         carrying=tuple(dict.fromkeys([*at, *(str(row["dev"]) for row in back if "dev" in row)])),
     )
@@ -282,21 +284,18 @@ def _channels(answer: Answer) -> str | None:
     return " ".join(f"{name} {found[name]}" for name in ("rx", "tx", "combined") if found.get(name, "0") != "0") or None
 
 
-def _hash_key(answer: Answer) -> str | None:
-    found = re.search(r"^RSS hash key:\n((?:[0-9a-f]{2}:)+[0-9a-f]{2})$", answer.stdout, re.MULTILINE)
-    return None if found is None or answer.exit_code else found[1]
+def _hash_key(table: IndirectionTable) -> str | None:
+    return None if table.key is None else table.key.hex(":")
 
 
-def _hash_table(answer: Answer) -> str | None:
-    rings = re.search(r"with (\d+) RX ring", answer.stdout)
-    entries = _entries(answer)
-    if answer.exit_code or rings is None or not entries:
+def _hash_table(table: IndirectionTable) -> str | None:
+    if table.rings is None or not (entries := _entries(table)):
         return None
     count = max(entries) + 1
     if entries != [i % count for i in range(len(entries))]:
         return " ".join(map(str, entries))
-    return f"default {count}" if count == int(rings[1]) else f"equal {count}"
+    return f"default {count}" if count == table.rings else f"equal {count}"
 
 
-def _entries(answer: Answer) -> list[int]:
-    return [int(word) for row in re.findall(r"^ *\d+: +([\d ]+)$", answer.stdout, re.MULTILINE) for word in row.split()]
+def _entries(table: IndirectionTable) -> list[int]:
+    return [int(word) for word in table.words] if all(word.isdecimal() for word in table.words) else []

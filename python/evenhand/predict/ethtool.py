@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ethtool -x` prints of a NIC, as far as a prediction takes it over; what it cannot take over is refused.
+"""What `ethtool -x` prints of a NIC: read as it is, and as far as a prediction takes it over.
 
 RX flow hash indirection table for eth0 with 2 RX ring(s):
     0:      0     1     0     1
@@ -15,13 +15,14 @@ RSS input transformation:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from evenhand.errors import RequestError
 
 _RINGS = re.compile(r"with (\d{1,4}) RX ring")
 _ROW = re.compile(r"^\s*\d+:\s+(.*)$", re.MULTILINE)
-_KEY = re.compile(r"^\s*((?:[0-9a-f]{2}:){15,}[0-9a-f]{2})\s*$", re.MULTILINE | re.IGNORECASE)
+_KEY = re.compile(r"^\s*RSS hash key:\s*\n\s*((?:[0-9a-f]{2}:)+[0-9a-f]{2})\s*$", re.MULTILINE | re.IGNORECASE)
 _SWITCH = re.compile(r"^\s*([a-z][a-z0-9-]*):\s+(on|off)\s*$", re.MULTILINE)
 _NO_FUNCTION = re.compile(r"^\s*RSS hash function:\s*\n(?!\s*[a-z][a-z0-9-]*:\s+(?:on|off)\s*$)\s*(\S.*)$", re.MULTILINE)
 _NO_KEY = re.compile(r"^\s*RSS hash key:\s*\n\s*(\S.*)$", re.MULTILINE)
@@ -40,10 +41,14 @@ class IndirectionTable:
     """What stands in its place."""
     why_no_function: str = ""
     """What stands in the place of the hash functions; empty if they are told, or not spoken of."""
-    is_symmetric: bool = False
-    """Symmetric-XOR is on."""
+    switches: Mapping[str, str] = field(default_factory=dict)
+    """`on` or `off`, by hash function and transformation."""
     rings: int | None = None
     """Receive queues that the NIC has, if it was shown; the table need not name all of them."""
+
+    @property
+    def is_symmetric(self) -> bool:
+        return self.switches.get(SYMMETRIC_XOR) == "on"
 
 
 def is_ethtool(text: str) -> bool:
@@ -51,23 +56,8 @@ def is_ethtool(text: str) -> bool:
     return _ROW.search(text) is not None
 
 
-def read_ethtool(text: str, *, where: str) -> IndirectionTable:
-    """RequestError if the NIC chooses queues by a hash that is not predicted: another function, or another transformation."""
-    switches = dict(_SWITCH.findall(text))
-    if switches.get(TOEPLITZ) == "off":
-        # A transformation is no function: those that are on then are told.
-        functions = [name for name, state in switches.items() if state == "on" and not name.startswith("symmetric-")]
-        raise RequestError(
-            f"this NIC hashes with {' and '.join(functions) or 'a function of its own'}, and what is predicted is Toeplitz",
-            where=where,
-            next_step="Switch the NIC over (ethtool -X INTERFACE hfunc toeplitz), and write its output anew.",
-        )
-    unknown = [name for name, state in switches.items() if name.startswith("symmetric-") and name != SYMMETRIC_XOR and state == "on"]
-    if unknown:
-        raise RequestError(
-            f"this NIC transforms what it hashes by {unknown[0]}, which is not predicted", where=where,
-            next_step="Switch it off (ethtool -X INTERFACE xfrm none), and write its output anew.",
-        )  # fmt: skip
+def read_table(text: str) -> IndirectionTable:
+    """Refuses nothing: what is not told is missing from what is returned."""
     no_function = _NO_FUNCTION.search(text)
     key, instead, rings = _KEY.search(text), _NO_KEY.search(text), _RINGS.search(text)
     return IndirectionTable(
@@ -75,6 +65,27 @@ def read_ethtool(text: str, *, where: str) -> IndirectionTable:
         key=None if key is None else bytes.fromhex(key[1].replace(":", "")),
         why_no_key="the output has none" if instead is None else instead[1].strip(),
         why_no_function="" if no_function is None else no_function[1].strip(),
-        is_symmetric=switches.get(SYMMETRIC_XOR) == "on",
+        switches=dict(_SWITCH.findall(text)),
         rings=None if rings is None else int(rings[1]),
     )
+
+
+def read_ethtool(text: str, *, where: str) -> IndirectionTable:
+    """RequestError if the NIC chooses queues by a hash that is not predicted: another function, or another transformation."""
+    table = read_table(text)
+    on = [name for name, state in table.switches.items() if state == "on"]
+    if table.switches.get(TOEPLITZ) == "off":
+        # A transformation is no function: those that are on then are told.
+        functions = [name for name in on if not name.startswith("symmetric-")]
+        raise RequestError(
+            f"this NIC hashes with {' and '.join(functions) or 'a function of its own'}, and what is predicted is Toeplitz",
+            where=where,
+            next_step="Switch the NIC over (ethtool -X INTERFACE hfunc toeplitz), and write its output anew.",
+        )
+    unknown = [name for name in on if name.startswith("symmetric-") and name != SYMMETRIC_XOR]
+    if unknown:
+        raise RequestError(
+            f"this NIC transforms what it hashes by {unknown[0]}, which is not predicted", where=where,
+            next_step="Switch it off (ethtool -X INTERFACE xfrm none), and write its output anew.",
+        )  # fmt: skip
+    return table
