@@ -13,6 +13,7 @@ import pytest
 
 from evenhand import testbed as testbeds
 from evenhand.dut.shell import Answer
+from evenhand.dut.ssh import DutHost
 from evenhand.errors import HostError
 from evenhand.lab import LinuxLab
 from evenhand.procedure import Setup
@@ -26,6 +27,7 @@ class NamespaceShell:
     namespace: str
     commands: list[str] = field(default_factory=list)
     is_lost: bool = False
+    host: DutHost = field(default_factory=lambda: DutHost(kernel="Linux", user_id=0, peer=None, address=None))
 
     def run(self, command: str, *, input_text: str = "", timeout_s: float = 30.0) -> Answer:
         self.commands.append(command)

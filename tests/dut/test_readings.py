@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from evenhand.dut.readings import END, MARK, Reading, parse_reading, reading_command
+from evenhand.dut.readings_kernel import kernel_queues_command, read_kernel_queues
 from evenhand.dut.readings_queues import FILTER, read_queues
 from evenhand.dut.witness import difference
 from evenhand.errors import HostError
@@ -22,7 +24,7 @@ QUEUES: dict[str, dict[int, dict[str, int]]] = {
     "i40e": {0: {"received_packets": 10, "sent_packets": 29}, 1: {"received_packets": 20}},
     "mlx5_core": {0: {"received_packets": 250, "sent_packets": 990, "drops": 1}, 1: {"received_packets": 750}},
     "virtio_net": {0: {"received_packets": 40, "drops": 1, "sent_packets": 99}, 1: {"received_packets": 60, "drops": 0}},
-    "virtio_net-6.10": {0: {"received_packets": 40, "drops": 1, "sent_packets": 99}, 1: {"received_packets": 60, "drops": 0}},
+    "virtio_net-6.10": {0: {"drops": 0}},
     "veth": {0: {"received_packets": 5003, "drops": 2}},
     "vmxnet3": {0: {"received_packets": 15, "sent_packets": 73}, 1: {"received_packets": 85, "sent_packets": 30}},
     "bnxt_en": {0: {"received_packets": 14, "sent_packets": 5, "drops": 9}, 1: {"received_packets": 22}},
@@ -149,6 +151,48 @@ def test_a_driver_that_tells_no_queues_is_asked_no_more_than_that(answer: str, w
     assert seen.interfaces["left"].counters["received_packets"] == 10
     assert seen.interfaces["right"].no_queues is None
     assert difference(seen, replace(seen, uptime_s=101.0), TRIAL)["interfaces"]["left"]["queues"] == []
+
+
+def with_kernel_queues(told: str, *, ethtool: str) -> Reading:
+    text = output().replace("     rx_queue_0_packets: 10", ethtool, 1)
+    return read(text.replace(f"{MARK} link left", f"{MARK} kernel queues left\n{told}\n{MARK} link left"))
+
+
+def test_packets_of_a_queue_that_only_the_kernel_tells_are_counted() -> None:
+    """As of virtio_net since Linux 6.10, whose `ethtool -S` has drops of each queue and no packets."""
+    told = "received 0 700\nreceived 1 300\nsent 0 20\nreceived 10 1"
+    found = with_kernel_queues(told, ethtool="     rx1_drops: 7\n     rx0_drops: 0").interfaces["left"]
+    assert list(found.queues.items()) == [
+        (0, {"received_packets": 700, "sent_packets": 20, "drops": 0}), (1, {"received_packets": 300, "drops": 7}),
+        (10, {"received_packets": 1}),
+    ]  # fmt: skip
+    assert found.no_queues is None
+
+
+def test_packets_that_both_tell_count_once() -> None:
+    found = with_kernel_queues("received 0 10\nsent 0 5", ethtool="     rx_queue_0_packets: 10").interfaces["left"]
+    assert found.queues == {0: {"received_packets": 10, "sent_packets": 5}}
+
+
+@pytest.mark.parametrize("told", ["", "received 0", "received x 5", "received 0 5 6", "sh: 1: perl: Syntax error"])
+def test_a_kernel_that_tells_nothing_of_queues_changes_nothing(told: str) -> None:
+    assert with_kernel_queues(told, ethtool="").interfaces["left"].queues == {}
+
+
+def test_a_dut_without_perl_is_told_where_nothing_else_tells_its_queues() -> None:
+    assert "there is no perl" in (with_kernel_queues("no perl", ethtool="").interfaces["left"].no_queues or "")
+    assert with_kernel_queues("no perl", ethtool="     rx_queue_0_packets: 10").interfaces["left"].no_queues is None
+
+
+def test_this_kernels_own_counters_are_those_of_its_interfaces() -> None:
+    """Asked as the DUT is asked. Most interfaces tell nothing, and are answered with nothing; none is answered with an error."""
+    for interface in Path("/sys/class/net").iterdir():
+        if not (interface / "ifindex").exists():
+            continue
+        asked = subprocess.run(["sh", "-c", kernel_queues_command(interface.name)], capture_output=True, text=True, check=True)
+        assert asked.stderr == ""
+        for counters in read_kernel_queues(asked.stdout).values():
+            assert set(counters) <= {"received_packets", "sent_packets"}
 
 
 def test_names_of_interfaces_are_quoted() -> None:

@@ -114,7 +114,8 @@ def make_data_disk(path: Path) -> None:
     command = ["cp", "-rL", str(find_engine()), str(HERE / "guest_agent.py"), str(tree)]
     subprocess.run(command, check=True)
     parts = [str(part) for part in sites.iterdir() if part.name not in NOT_NEEDED and part.suffix not in (".dist-info", ".pth")]
-    subprocess.run(["cp", "-r", str(Path(evenhand.__file__).parent), *parts, str(tree / "python")], check=True)
+    own = [str(part) for part in Path(evenhand.__file__).parents[1].glob("evenhand*")]  # the package, and the module that starts it
+    subprocess.run(["cp", "-r", *own, *parts, str(tree / "python")], check=True)
     # Once here instead of each time on an emulated CPU.
     compiling = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(tree / "python")]
     subprocess.run(compiling, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import pytest
 
+from evenhand.dut.readings import parse_reading, reading_command
 from evenhand.dut.shell import Shell
 from evenhand.errors import HostError
 from evenhand.lab import VmLab, lab_status
@@ -50,8 +51,8 @@ def ask(shell: Shell, command: str) -> str:
 
 def counted(shell: Shell) -> list[int]:
     """Frames that each queue of the left interface received so far, as the machine's kernel counts them."""
-    found = re.findall(r"rx_queue_(\d+)_packets: (\d+)", ask(shell, "ethtool -S left"))
-    return [int(count) for _, count in sorted((int(queue), count) for queue, count in found)]
+    reading = parse_reading(ask(shell, reading_command("left", "right")), left="left", right="right", where="the machine")
+    return [counters["received_packets"] for counters in reading.interfaces["left"].queues.values()]
 
 
 def model_of(shell: Shell, hash_type: HashType) -> DeviceModel:

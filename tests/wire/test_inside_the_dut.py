@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from evenhand.dut.facts import CHANGED_BY_SET_UP
-from evenhand.errors import HostError
+from evenhand.errors import HostError, RequestError
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import AddressPlan, Direction, SideName, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed, Setup
@@ -87,11 +87,11 @@ def test_the_dut_is_asked_twice_for_each_trial_and_once_for_its_facts(rig: Rig) 
     plan, _, setup, shell = rig
     bed = OpenTestbed(setup=setup)
     with bed.tester(plan=plan, waits=Waits(**FAST_WAITS)) as tester:
-        assert len(shell.commands) == 2  # facts, and a first look
+        assert len(shell.commands) == 3  # its own way here, facts, and a first look
         measurer = tester.measurer(lambda event: None)
         measurer.measure(0.1, 1000)
         measurer.measure(0.1, 1000)
-        assert len(shell.commands) == 6
+        assert len(shell.commands) == 7
 
 
 def test_what_the_dut_drops_explains_what_the_tester_lost(rig: Rig) -> None:
@@ -124,6 +124,17 @@ def test_sides_that_are_swapped_are_refused(rig: Rig) -> None:
     ) as refused:
         trial(wrong, plan)
     assert "Swap left and right" in refused.value.next_step
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_dut_that_is_asked_over_a_measured_wire_is_refused(rig: Rig, side: SideName) -> None:
+    """R5180-16: what the tester asks the DUT goes out of band."""
+    plan, lab, setup, shell = rig
+    shown = shell.run(f"ip -j address show dev {lab.dut_interface(side)}").stdout
+    address = next(info["local"] for info in json.loads(shown)[0]["addr_info"] if info["scope"] == "global")
+    shell.host = replace(shell.host, address=address)
+    with pytest.raises(RequestError, match=f"the DUT's {side} interface, carries the SSH connection"):
+        trial(setup, plan)
 
 
 def test_a_dut_that_is_lost_leaves_trials_as_they_are(rig: Rig) -> None:

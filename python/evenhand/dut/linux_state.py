@@ -19,6 +19,7 @@ FLOWS = ("udp4", "udp6")
 """That have hash fields of their own (RSS-02)."""
 _HASH_LINES = {"IP SA": "s", "IP DA": "d", "L4 bytes 0": "f", "L4 bytes 2": "n"}
 """What `ethtool -n` says, and the letters that `ethtool -N` takes."""
+_LINKS = "ip -j -d address show"
 _FOREVER = 0xFFFFFFFF
 """Seconds that an address is valid which does not run out."""
 _SYSCTLS = (
@@ -105,17 +106,7 @@ class LinuxState:
 
     def carriers(self, names: Iterable[str]) -> frozenset[str]:
         """These interfaces, what they stand on, and the ports of those that are bridges or bonds."""
-        found: set[str] = set()
-        left = [name for name in names if name in self.links]
-        while left:
-            name = left.pop()
-            if name in found:
-                continue
-            found.add(name)
-            lower = self.links[name].lower
-            left += [lower] if lower is not None and lower in self.links else []
-            left += [link.name for link in self.links.values() if link.master == name]
-        return frozenset(found)
+        return _carriers(self.links, names)
 
 
 def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, peer: str | None) -> LinuxState:
@@ -132,11 +123,11 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
     commands = {
         "boot": "cat /proc/sys/kernel/random/boot_id",
         "tools": "command -v ip && command -v flock && command -v sed",
-        "links": "ip -j -d address show",
+        "links": _LINKS,
         "routes 4": "ip -j -4 route show table all",
         "routes 6": "ip -j -6 route show table all",
         "sysctls": f"cd /proc/sys && grep -s '' {' '.join(_SYSCTLS)} /dev/null; true",
-        "back": f"ip -j route get {quote(_plain(peer))}" if peer else "echo '[]'",
+        "back": _way_back(peer),
     }
     for name in names:
         commands[f"neighbors {name}"] = f"ip -j neighbor show dev {quote(name)}"
@@ -149,12 +140,9 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
         raise HostError(
             "the DUT lacks ip or flock", where="the DUT's PATH", next_step="Install them there: apt-get install iproute2 util-linux."
         )
-    links = {link["ifname"]: _link(link) for link in _rows("links", answers["links"]) if "ifname" in link}
+    links = _links(answers["links"])
     hashes = {(name, flow): _hash_fields(answers[f"hash {name} {flow}"]) for name in names for flow in FLOWS}
     tables = {name: read_table(answer.stdout) for name in names if not (answer := answers[f"table {name}"]).exit_code}
-    back = _rows("back", answers["back"]) if not answers["back"].exit_code else []
-    own = _plain(address) if address else None
-    at = [name for name, link in links.items() if own in {each.split("/")[0] for each in link.addresses}]
     return LinuxState(
         boot_id=answers["boot"].stdout.strip(),
         links=links,
@@ -171,8 +159,44 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
         hash_tables={name: text for name, table in tables.items() if (text := _hash_table(table)) is not None},
         hash_table_entries={name: len(entries) for name, table in tables.items() if (entries := _entries(table))},
         peer=_plain(peer) if peer else None,
-        carrying=tuple(dict.fromkeys([*at, *(str(row["dev"]) for row in back if "dev" in row)])),
+        carrying=_carrying(links, answers["back"], address),
     )
+
+
+def read_carriers(shell: Shell, *, address: str | None, peer: str | None) -> frozenset[str]:
+    """`LinuxState.kept_from` alone; empty if the DUT does not tell. Arguments and errors as of `read_state`."""
+    answers = read_all(shell, {"links": _LINKS, "back": _way_back(peer)})
+    links = _links(answers["links"])
+    return _carriers(links, _carrying(links, answers["back"], address))
+
+
+def _links(answer: Answer) -> dict[str, Link]:
+    return {link["ifname"]: _link(link) for link in _rows("links", answer) if "ifname" in link}
+
+
+def _way_back(peer: str | None) -> str:
+    return f"ip -j route get {quote(_plain(peer))}" if peer else "echo '[]'"
+
+
+def _carrying(links: Mapping[str, Link], way_back: Answer, address: str | None) -> tuple[str, ...]:
+    back = [] if way_back.exit_code else _rows("back", way_back)
+    own = _plain(address) if address else None
+    at = [name for name, link in links.items() if own in {each.split("/")[0] for each in link.addresses}]
+    return tuple(dict.fromkeys([*at, *(str(row["dev"]) for row in back if "dev" in row)]))
+
+
+def _carriers(links: Mapping[str, Link], names: Iterable[str]) -> frozenset[str]:
+    found: set[str] = set()
+    left = [name for name in names if name in links]
+    while left:
+        name = left.pop()
+        if name in found:
+            continue
+        found.add(name)
+        lower = links[name].lower
+        left += [lower] if lower is not None and lower in links else []
+        left += [link.name for link in links.values() if link.master == name]
+    return frozenset(found)
 
 
 def _plain(address: str) -> str:

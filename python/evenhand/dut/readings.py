@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from evenhand.dut.readings_kernel import NO_PERL, kernel_queues_command, read_kernel_queues
 from evenhand.dut.readings_queues import FILTER, Queues, read_queues
 from evenhand.errors import HostError
 from evenhand.plan import SIDES, SideName
@@ -86,6 +87,8 @@ def reading_command(left: str, right: str) -> str:
             f"answer=$(ethtool -S {name} 2>&1); code=$?; echo '{MARK} queues {side}'; echo exit $code",
             f'if [ $code = 0 ]; then printf "%s\\n" "$answer" | grep -E {shlex.quote(FILTER)} | head -n 5000',
             'else printf "%s\\n" "$answer" | head -n 3; fi',
+            f"echo '{MARK} kernel queues {side}'",
+            kernel_queues_command(name),
             f"echo '{MARK} link {side}'; ip -s -s -j link show dev {name} 2>&1",
             f"echo '{MARK} neighbors {side}'; ip -4 neigh show dev {name} | wc -l; ip -6 neigh show dev {name} | wc -l",
         ]
@@ -198,11 +201,17 @@ def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, wher
         ) from None  # fmt: skip
     code, answer = split_exit(parts.get(f"queues {side}", ""))
     queues, of_nic = read_queues(answer) if code == 0 else ({}, {})
+    of_kernel = parts.get(f"kernel queues {side}", "")
+    # A driver tells of a packet in one of the two places, or the same in both.
+    for number, counters in read_kernel_queues(of_kernel).items():
+        queues[number] = counters | queues.get(number, {})
     why = words_of_answer(code, answer) if code else "its driver has no counter of a queue that is known here"
+    if of_kernel == NO_PERL:
+        why += ", and there is no perl to ask the kernel for its own"
     return InterfaceReading(
         name=name,
         counters=dict(_counters(statistics)),
-        queues=queues,
+        queues=dict(sorted(queues.items())),
         of_nic=of_nic,
         no_queues=None if queues else why,
         neighbors=dict(zip(("ipv4", "ipv6"), map(int, parts.get(f"neighbors {side}", "").split()), strict=False)),

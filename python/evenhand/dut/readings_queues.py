@@ -16,9 +16,9 @@ OF_NIC = (
 )
 """Counters of the whole NIC that count what it did not hand on."""
 KEPT = (
-    # igb, igc, ixgbe, ice, hv_netvsc, veth, virtio_net up to Linux 6.9
+    # igb, igc, ixgbe, ice, hv_netvsc, veth, virtio_net (packets up to Linux 6.9: see readings_kernel.py)
     r"[rt]x_queue_[0-9]+_(packets|xdp_packets|drops)"
-    # mlx4, mlx5, virtio_net, mana: rx0_packets; i40e: rx-0.packets; sfc: rx-0.rx_packets
+    # mlx4, mlx5, mana: rx0_packets; i40e: rx-0.packets; sfc: rx-0.rx_packets
     r"|[rt]x[-_]?[0-9]+[._]([rt]x_)?(packets|drops|dropped)"
     # bnxt_en, bnx2x
     r"|\[[0-9]+\]: [rt]x_[umb]cast_packets|\[[0-9]+\]: [rt]x_discards"

@@ -13,9 +13,10 @@ from typing import Any
 
 from evenhand.dut.facts import read_facts, read_facts_and_macs, told_facts
 from evenhand.dut.last_facts import changes_since_last
-from evenhand.dut.ssh import open_shell
+from evenhand.dut.linux_state import read_carriers
+from evenhand.dut.ssh import SshShell, open_shell
 from evenhand.dut.witness import DutWitness, open_witness
-from evenhand.errors import HostError
+from evenhand.errors import HostError, RequestError
 from evenhand.plan import SideName
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.setup import Setup
@@ -85,6 +86,7 @@ def look_inside(setup: Setup, *, on_event: OnEvent = ignore) -> Iterator[Inside 
     assert dut.right is not None
     where = f"{setup.name}: dut.ssh, {dut.ssh}"
     with open_shell(dut, config=setup.ssh_config) as shell:
+        _refuse_carriers(shell, dut, where=where)
         facts, macs = read_facts_and_macs(shell, left=dut.left, right=dut.right, where=where)
         # Told once: whoever tells nobody must not take it from the next one who does.
         changes = None if on_event is ignore else changes_since_last(dut.ssh, dut.left, dut.right, facts)
@@ -94,6 +96,17 @@ def look_inside(setup: Setup, *, on_event: OnEvent = ignore) -> Iterator[Inside 
             shell, left=dut.left, right=dut.right, where=where, on_trouble=lambda text: on_event(Note(text=text))
         )  # fmt: skip
         yield Inside(witness=witness, facts=facts, macs=macs)
+
+
+def _refuse_carriers(shell: SshShell, dut: TestbedDut, *, where: str) -> None:
+    """What the DUT is asked must not go over the wires that are measured (R5180-16)."""
+    carriers = read_carriers(shell, address=shell.host.address, peer=shell.host.peer)
+    for side, name in (("left", dut.left), ("right", dut.right)):
+        if name in carriers:
+            raise RequestError(
+                f"{name}, the DUT's {side} interface, carries the SSH connection", where=where,
+                next_step="Reach the DUT by an interface that is not measured, or name the one that the tester is at.",
+            )  # fmt: skip
 
 
 _ONCE: dict[tuple[str | None, str | None, str | None], dict[str, Any]] = {}
