@@ -4,7 +4,8 @@
 A row for each IP version, load and delay: the median less the set delay, beside the median of the tester's own loop at the same load and
 that of the router's passage without a delay, which has a cable more than the loop. PDV of a delay of two points is held against their
 distance: off by no more than a histogram's bucket and what PDV is without the second point. A host that takes CPUs away spoils any of it:
-run it on a quiet one.
+run it on a quiet one. Where PDV without the second point is no small part of the distance, nothing can be said, and the row says that
+(`is_right` is null).
 """
 
 from __future__ import annotations
@@ -91,12 +92,15 @@ def own_loop_of(plan: AddressPlan, rate_fps: float, duration_s: float) -> OwnLoo
 
 
 def tried(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Again if it is off: the last row, and how many it took."""
-    for attempt in range(1, ATTEMPTS + 1):
-        row = {**measure(), "attempts": attempt}
-        if row["is_right"]:
+    """Again until it is right: that row, or else the last that was judged, or the last; and how many there were."""
+    rows: list[dict[str, Any]] = []
+    for _ in range(ATTEMPTS):
+        rows.append(measure())
+        if rows[-1]["is_right"]:
             break
-    print("right" if row["is_right"] else "WRONG", row, flush=True)
+    row = next((each for each in reversed(rows) if each["is_right"] is not None), rows[-1])
+    row = {**row, "attempts": len(rows)}
+    print({True: "right", False: "WRONG", None: "NOT JUDGED"}[row["is_right"]], row, flush=True)
     return row
 
 
@@ -110,7 +114,7 @@ def rows_of(plan: AddressPlan, share: float, rate_fps: float, duration_s: float)
         found = delays_of(plan, ReferenceDut(extra_delay_us=delay_us), rate_fps, duration_s)
         row = {**case, "delay_us": delay_us, "own_loop_median_us": micro(own.p50_ns if own else None)}
         if passage is None or found is None:
-            return {**row, "is_right": False, "what": "no valid trial"}
+            return {**row, "is_right": None, "what": "no valid trial"}
         median_ns, passage_ns = median(found.tagged_ns), median(passage.tagged_ns)
         beyond_us = median_ns / 1e3 - delay_us
         off_us = beyond_us - passage_ns / 1e3
@@ -125,12 +129,13 @@ def rows_of(plan: AddressPlan, share: float, rate_fps: float, duration_s: float)
         one_point = delays_of(plan, ReferenceDut(extra_delay_us=100), rate_fps, duration_s)
         found = delays_of(plan, ReferenceDut(extra_delay_us=100, longer_delay=longer), rate_fps, duration_s)
         if one_point is None or found is None:
-            return {**row, "is_right": False, "what": "no valid trial"}
+            return {**row, "is_right": None, "what": "no valid trial"}
         bucket_us = BUCKET * found.p999_ns / 1e3
         pdv_us, spread_us = found.pdv_ns / 1e3, one_point.pdv_ns / 1e3
         return {
             **row, "pdv_us": round(pdv_us, 3), "pdv_of_one_point_us": round(spread_us, 3), "bucket_us": round(bucket_us, 3),
-            "is_right": spread_us < QUIET * distance_us and distance_us - bucket_us <= pdv_us <= distance_us + bucket_us + spread_us,
+            "is_right": None if spread_us >= QUIET * distance_us
+            else distance_us - bucket_us <= pdv_us <= distance_us + bucket_us + spread_us,
         }  # fmt: skip
 
     case = {"plan": plan.name, "load": share, "rate_fps": rate_fps}
@@ -160,9 +165,9 @@ def main() -> int:
             rows += rows_of(plan, share, round(full_fps * share), options.duration)
     if not options.no_record:
         record("latency", {"duration_s": options.duration, "within_us": WITHIN_US, "cases": rows})
-    wrong = [row for row in rows if not row["is_right"]]
-    print(f"latency: {'all right' if not wrong else f'{len(wrong)} of {len(rows)} WRONG'}")
-    return 1 if wrong else 0
+    counts = {answer: sum(row["is_right"] is answer for row in rows) for answer in (True, False, None)}
+    print(f"latency: of {len(rows)} rows {counts[True]} are right, {counts[False]} WRONG; the host let {counts[None]} not be judged")
+    return 1 if counts[False] else 0
 
 
 if __name__ == "__main__":
