@@ -17,7 +17,7 @@ import pytest
 
 from evenhand.cli.live_page import LivePage
 from evenhand.series import CampaignRecord, PointState, read_record
-from evenhand.series.going_on import resume_command
+from evenhand.series.going_on import MOST_KEPT, find_source, remember_source, resume_command
 from tests.campaign.small_campaign import OPTIONS, essence, write_campaign
 
 FILES = Path(__file__).parents[1] / "series" / "files"
@@ -232,6 +232,25 @@ def test_a_testers_limit_is_the_reason_for_no_number(evenhand: Evenhand, tmp_pat
         assert point.reason.startswith("the tester's own limit was reached: offered")
 
 
+def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(evenhand: Evenhand, tmp_path: Path) -> None:
+    """What could not be decided then stays beside what is measured in its place."""
+    undecided = short("invalid-retries = 0\npatience = 0")
+    write_campaign(tmp_path, undecided, part="simulated-2000000-900")
+    assert evenhand(*RUN).returncode == 0
+    write_campaign(tmp_path, undecided)
+    assert evenhand(*RUN, "--resume").returncode == 0
+    assert {point.state for point in record_of(tmp_path).points} == {PointState.NO_NUMBER}
+    ended = evenhand(*RUN, "--resume", "--again")
+    assert ended.returncode == 0, ended.stderr
+    for point in record_of(tmp_path).points:
+        assert point.state is PointState.MEASURED
+        assert [repetition.outcome == "cut_short" for repetition in point.repetitions] == [True, False]
+        assert all(search.trials for repetition in point.repetitions for search in repetition.searches)
+        assert len(point.values) == 1
+    again = evenhand(*RUN, "--resume", "--again")
+    assert "there is nothing to measure again" in again.stderr
+
+
 def test_a_dut_that_does_not_answer_is_the_reason_of_each_point(evenhand: Evenhand, tmp_path: Path) -> None:
     write_campaign(tmp_path, short(), part="no-dut")
     ended = evenhand(*RUN)
@@ -275,6 +294,7 @@ def test_the_file_is_found_by_its_campaign(evenhand: Evenhand, tmp_path: Path) -
         (".", "small.toml", "evenhand run --resume run.evenhand"),
         ("runs", "small.toml", "evenhand run --resume runs/run.evenhand"),
         (".", "campaigns/a b.toml", "evenhand run 'campaigns/a b.toml' --resume --run run.evenhand"),
+        (".", "gone.toml", "evenhand run FOLDER/gone.toml --resume --run run.evenhand"),
     ],
 )
 def test_there_is_one_spelling_of_how_to_go_on(
@@ -284,8 +304,29 @@ def test_there_is_one_spelling_of_how_to_go_on(
     monkeypatch.chdir(tmp_path)
     for folder in ("runs", "campaigns"):
         Path(folder).mkdir()
-    Path(source).touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    if source != "gone.toml":
+        Path(source).touch()
     assert resume_command(Path(place) / "run.evenhand", Path(source)) == command
+
+
+def test_a_campaign_file_is_found_where_it_was_when_the_campaign_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The campaign's own file has no folder in it: it is made to be sent to others."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    run, source = tmp_path / "runs" / "run.evenhand", tmp_path / "campaigns" / "small.toml"
+    source.parent.mkdir()
+    source.touch()
+    assert find_source(run, "small.toml") is None
+    remember_source(run, source)
+    assert find_source(run, "small.toml") == source
+    assert find_source(run, "other.toml") is None
+    assert find_source(tmp_path / "runs" / "another.evenhand", "small.toml") is None
+    assert resume_command(run, Path("small.toml")) == f"evenhand run --resume {run}"
+    for number in range(MOST_KEPT):
+        remember_source(tmp_path / f"{number}.evenhand", source)
+    assert find_source(run, "small.toml") is None
+    (tmp_path / "state" / "evenhand" / "campaigns.json").write_text('{"version": 1, "sources": [1]}')
+    assert find_source(run, "small.toml") is None
 
 
 def test_nobody_spells_it_otherwise() -> None:

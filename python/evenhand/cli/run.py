@@ -24,7 +24,7 @@ from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.series import SUFFIX, StorageError
 from evenhand.series.campaign_status import read_status
 from evenhand.series.campaign_store import CampaignHead, CampaignStore
-from evenhand.series.going_on import resume_command, source_beside
+from evenhand.series.going_on import find_source, remember_source, resume_command
 from evenhand.trial import find_engine
 from evenhand.units import format_count
 
@@ -33,7 +33,7 @@ EXAMPLE = "Example: evenhand run series.toml --testbed lab.toml --run series.eve
 
 def run(
     file: Annotated[
-        Path, typer.Argument(metavar="CAMPAIGN", help="A campaign file (TOML); with --resume also the file that it is stored in.")
+        Path, typer.Argument(metavar="CAMPAIGN", help="A campaign file (TOML). With --resume, what it is stored in is enough.")
     ],
     *,
     testbed: Annotated[
@@ -54,7 +54,7 @@ def run(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a campaign that was cut short: what it has stands.")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="With --resume: measure those points again that ended early, such as by a hook that failed.")
+        bool, typer.Option("--again", help="With --resume: measure again what ended early, as by a hook that failed, or at the tester's own limit.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show every point, what it sends, and the time; measure nothing.")] = False,
     html: Annotated[
@@ -135,6 +135,7 @@ def _measure(
         assert path is not None
         head = CampaignHead(name=plan.name, source=source.name, seed=plan.seed, spec=spec)
         store = CampaignStore.create(path, head, plan.points, command=command_line(), host_name=host_name)
+        remember_source(path, source)
     else:
         path = stored
         _check_unchanged(path, source, spec)
@@ -143,8 +144,8 @@ def _measure(
         store = CampaignStore.resume(path, command=command_line(), host_name=host_name)
     page = LivePage(run=path, target=None if no_html else html or path.with_suffix(".html"))
     with _ending(store, source, page):
-        if again:
-            store.reopen_points()
+        if again and not store.reopen_points():
+            err().print("No point ended early, and no repetition at the tester's limit: there is nothing to measure again.")
         with CampaignDisplay(err(), read_status(path)) as display:
             page.say = display.say
             page.write()  # whether it can be written is told before anything is measured
@@ -160,11 +161,11 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
         if not is_resumed:
             raise RequestError("this is what a campaign is stored in", where=str(file), next_step=f"Go on with it: {resume_command(file)}")
         source = read_status(file).source
-        found = source_beside(file, source)
+        found = find_source(file, source)
         if found is None:
             raise RequestError(
-                f"it was written from {source}, which is neither beside it nor in this folder", where=str(file),
-                next_step=f"Name both: {resume_command(file, Path(source))}",
+                f"it was written from {source}, which is neither beside it, nor in this folder, nor where it was then", where=str(file),
+                next_step=f"Say where it is: {resume_command(file, Path(source))}",
             )  # fmt: skip
         return file, found
     if not is_resumed:

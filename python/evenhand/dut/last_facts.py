@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evenhand.dut.facts import differences
-from evenhand.host.state_folder import replace_state, state_file
+from evenhand.state_folder import replace_state, state_file
 
 VERSION = 1
 MOST_KEPT = 100

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.host.state_folder import replace_state, state_file
+from evenhand.state_folder import replace_state, state_file
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts
 

@@ -91,6 +91,8 @@ AT_OR_ABOVE_MAXIMUM = "at_or_above_maximum"
 """The outcome of a search whose maximum load passed."""
 AT_LONGEST_BURST = "at_maximum"
 """The same of a burst in back-to-back."""
+TESTER_LIMIT = "tester_limit"
+"""The outcome of what the tester could not decide, in every procedure."""
 AT_LEAST = ">= "
 """Before a lower bound."""
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from evenhand.errors import HostError, RequestError
-from evenhand.series.campaign import HookRun, Point
+from evenhand.series.campaign import TESTER_LIMIT, HookRun, Point
 from evenhand.series.campaign_lock import campaign_locked
 from evenhand.series.folders import without_folders
 from evenhand.series.going_on import resume_command
@@ -219,10 +219,18 @@ class CampaignStore(WritableFile):
             connection.execute("UPDATE points SET reason = ? WHERE id = ?", (reason, self._point_id(point)))
 
     def reopen_points(self) -> int:
-        """Forget why points ended early: they are measured again. How many there are."""
+        """Points that ended early are measured again, and repetitions that the tester could not decide: their trials stay, as those of
+        what was cut short. How many points and repetitions there are.
+        """
         with self.writing() as connection:
-            connection.execute("UPDATE run SET finished_at = NULL WHERE EXISTS (SELECT 1 FROM points WHERE reason IS NOT NULL)")
-            return connection.execute("UPDATE points SET reason = NULL WHERE reason IS NOT NULL").rowcount
+            points = connection.execute("UPDATE points SET reason = NULL WHERE reason IS NOT NULL").rowcount
+            repetitions = connection.execute(
+                "UPDATE repetitions SET finished_at = NULL, outcome = ? WHERE finished_at IS NOT NULL AND value IS NULL AND outcome = ?",
+                (CUT_SHORT, TESTER_LIMIT),
+            ).rowcount
+            if points + repetitions:
+                connection.execute("UPDATE run SET finished_at = NULL")
+        return points + repetitions
 
     def ended_points(self) -> frozenset[str]:
         """Keys of those that ended early."""
@@ -264,10 +272,10 @@ class CampaignStore(WritableFile):
         point_id = self._point_id(point)
         attempt = 1
         for begun in self.rows(
-            "SELECT id, attempt, testbed, seed FROM repetitions WHERE point_id = ? AND number = ? ORDER BY attempt DESC LIMIT 1",
+            "SELECT id, attempt, testbed, seed, outcome FROM repetitions WHERE point_id = ? AND number = ? ORDER BY attempt DESC LIMIT 1",
             point_id, number,
         ):  # fmt: skip
-            if not anew and begun["testbed"] == testbed and begun["seed"] == str(seed):
+            if not anew and begun["outcome"] != CUT_SHORT and begun["testbed"] == testbed and begun["seed"] == str(seed):
                 return RepetitionRecorder(self, begun["id"], is_resumed=True)
             attempt = begun["attempt"] + 1
             with self.writing() as connection:

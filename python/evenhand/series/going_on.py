@@ -1,15 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: the command that goes on with a campaign. Its one spelling, for whoever advises it."""
+"""Station 9: the command that goes on with a campaign, in its one spelling, and where the campaign file was.
+
+What a campaign is stored in is made to be sent to others, and has no folder in it. The user's state folder remembers that on this machine.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import shlex
 from pathlib import Path
 
+from evenhand.state_folder import replace_state, state_file
 
-def source_beside(path: Path, name: str) -> Path | None:
-    """The campaign file of this name, beside the campaign's file or in this folder; None if it is in neither."""
-    return next((place for place in (path.parent / name, Path(name)) if place.is_file()), None)
+VERSION = 1
+MOST_KEPT = 100
+"""Campaigns. The oldest are forgotten."""
+
+
+def remember_source(path: Path, source: Path) -> None:
+    """Keep where the campaign file is. Where nothing can be written, `find_source` finds less.
+
+    Args:
+        path: What the campaign is stored in.
+    """
+    key = str(path.resolve())
+    kept = {name: place for name, place in _remembered().items() if name != key}
+    entries = {key: str(source.resolve()), **kept}
+    with contextlib.suppress(OSError):
+        replace_state(state_file("campaigns.json"), {"version": VERSION, "sources": dict(list(entries.items())[:MOST_KEPT])})
+
+
+def find_source(path: Path, name: str) -> Path | None:
+    """The campaign file of this name: beside the campaign's file, in this folder, or where it was when the campaign began; None if it is
+    in none of them."""
+    places = [path.parent / name, Path(name)]
+    remembered = _remembered().get(str(path.resolve()))
+    if remembered is not None and Path(remembered).name == name:
+        places.append(Path(remembered))
+    return next((place for place in places if place.is_file()), None)
 
 
 def resume_command(path: Path, source: Path | None = None) -> str:
@@ -17,8 +46,18 @@ def resume_command(path: Path, source: Path | None = None) -> str:
 
     Args:
         path: What the campaign is stored in.
-        source: The campaign file; None: it is where `source_beside` finds it, or nobody knows.
+        source: The campaign file, or its name alone; None: it is where `find_source` finds it, or nobody knows.
     """
-    if source is None or source_beside(path, source.name) is not None:
+    if source is None or find_source(path, source.name) is not None:
         return f"evenhand run --resume {shlex.quote(str(path))}"
-    return f"evenhand run {shlex.quote(str(source))} --resume --run {shlex.quote(str(path))}"
+    named = shlex.quote(str(source)) if source.is_file() else f"FOLDER/{shlex.quote(source.name)}"
+    return f"evenhand run {named} --resume --run {shlex.quote(str(path))}"
+
+
+def _remembered() -> dict[str, str]:
+    try:
+        document = json.loads(state_file("campaigns.json").read_text(encoding="utf-8"))
+        sources = document["sources"] if document["version"] == VERSION else {}
+        return {name: place for name, place in sources.items() if isinstance(place, str)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}

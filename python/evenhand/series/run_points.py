@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import get_args
 
-from evenhand.series.campaign import Point, PointRecord, ProcedureName, Repetition, state_of
+from evenhand.series.campaign import TESTER_LIMIT, Point, PointRecord, ProcedureName, Repetition, state_of
 from evenhand.series.conditions import conditions_of, configured
 from evenhand.series.figures import value_of
 from evenhand.series.point_document import check_point
@@ -19,7 +19,7 @@ _REPETITION = re.compile(r",? repetition \d+$")
 _LATENCY_RFC2544 = "latency-rfc2544"
 _WITHOUT_NUMBER = {
     "measured": "too many frames were lost for a figure: a lost frame is infinitely late",
-    "tester_limit": "the tester's own limit was reached",
+    TESTER_LIMIT: "the tester's own limit was reached",
     "below_minimum": "frames were lost at the lowest load too",
 }
 
