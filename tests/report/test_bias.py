@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.procedure import Profile
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture, bias_verdict
 from evenhand.report.bias_page import write_bias_page
-from evenhand.search import ThroughputGoal, find_throughput
+from evenhand.search import Outcome, ThroughputGoal, find_throughput
 from evenhand.series import read_host_facts, read_versions
 from evenhand.trial import SimulatedMeasurer
+from evenhand.units import format_count, format_rate
 
 PLANS = pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 PLATEAU_FPS = 400_000.0
@@ -124,3 +126,26 @@ def test_without_three_numbers_there_is_no_verdict(plan: str) -> None:
     assert compared[1].found_fps is None
     (sentence,) = bias_verdict(compared)
     assert sentence.startswith("No verdict")
+
+
+def test_a_search_without_a_number_says_what_passed_and_is_not_called_as_predicted(tmp_path: Path) -> None:
+    """A tester's limit is a lower bound of the router: table, sentence and page say so, each for itself."""
+    found = cases("gateway-v4")
+    result = found[2].result
+    found[2] = replace(found[2], result=replace(result, outcome=Outcome.TESTER_LIMIT, throughput_fps=None))
+    passed = result.highest_passed_fps
+    assert passed is not None
+    console = Console(file=io.StringIO(), width=100)
+    console.print(bias_picture(found))
+    assert isinstance(console.file, io.StringIO)
+    assert f">= {format_rate(passed)}" in console.file.getvalue()
+    page = tmp_path / "demo.html"
+    write_bias_page(found, page, command=["evenhand", "demo"], run=None, versions=read_versions(), host=read_host_facts())
+    assert f"&gt;= {format_count(passed)}" in page.read_text()
+    assert f"no number; {format_rate(passed)} passed" in page.read_text()
+    nothing = replace(found[2], result=replace(found[2].result, trials=()))
+    assert nothing.shown_found(format_rate) == "-"
+    lines = bias_lines(found)
+    assert any(line.startswith("No verdict: 1 of 3 searches ended without a number") for line in lines)
+    assert any(line.startswith("What was found, in 2 of 3 searches, is within") for line in lines)
+    assert not any("Each search" in line for line in lines)

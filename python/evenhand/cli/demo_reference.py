@@ -80,8 +80,8 @@ def reference_demo(
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say(
             f"Demo: a router of {ELEMENTS} processing elements inside this machine. It takes"
-            f" {'a minute' if quick else 'two minutes'}. No frame leaves the machine. Trials that end INVALID are the tester's own, and are"
-            " repeated.",
+            f" {'a minute' if quick else 'two minutes'}, and longer on a host that has other work. No frame leaves the"
+            " machine. Trials that end INVALID are the tester's own, and are repeated.",
             style="bold",
         )
         for index, case in enumerate(CASES):

@@ -54,7 +54,10 @@ def run(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a campaign that was cut short: what it has stands.")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="With --resume: measure again what ended early, as by a hook that failed, or at the tester's own limit.")
+        bool,
+        typer.Option(
+            "--again", help="With --resume: measure again what ended early, as by a hook that failed, or at the tester's own limit."
+        ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show every point, what it sends, and the time; measure nothing.")] = False,
     html: Annotated[

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from evenhand.procedure import Profile, WorstTesterFigures, throughput_document
 from evenhand.report.suite import SuiteEntry, sent_lines, suite_deviations
 from evenhand.report.throughput import verification_lines
 from evenhand.search import Outcome, ThroughputResult
+from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Verdict
 from evenhand.units import format_count, format_duration, format_rate, format_ratio
 
@@ -65,6 +66,17 @@ class BiasCase:
         return self.result.throughput_fps if self.result.outcome is Outcome.FOUND else None
 
     @property
+    def passed_fps(self) -> float | None:
+        """Per direction: the highest load that passed, where it is all that is known of the router."""
+        return self.result.highest_passed_fps if self.found_fps is None else None
+
+    def shown_found(self, show: Callable[[float], str]) -> str:
+        """For a cell: what was found, or what it is at least."""
+        if self.found_fps is not None:
+            return show(self.found_fps)
+        return "-" if self.passed_fps is None else AT_LEAST + show(self.passed_fps)
+
+    @property
     def share(self) -> float | None:
         """Found against the plateau. The one share that is shown, in the table, the picture and the sentences."""
         return None if self.found_fps is None else self.found_fps / self.plateau_fps
@@ -99,7 +111,7 @@ def bias_picture(cases: Sequence[BiasCase]) -> Table:
             bar = Text.assemble((_bar(share), style), f" {show_percent(share)}")
         table.add_row(
             f"{case.hash_fields}\n  {case.addresses}", bar,
-            "-" if case.found_fps is None else format_rate(case.found_fps), format_rate(case.predicted_fps),
+            case.shown_found(format_rate), format_rate(case.predicted_fps),
         )  # fmt: skip
     return table
 
@@ -111,9 +123,10 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
     """
     one, many, ports = cases
     if one.share is None or one.found_fps is None or many.found_fps is None or ports.found_fps is None:
+        without = sum(case.found_fps is None for case in cases)
         return [
-            "No verdict: not every search ended with a number of the router. See which trials were INVALID, and why; `evenhand check`"
-            " shows what this host does to the tester's CPUs."
+            f"No verdict: {without} of {len(cases)} searches ended without a number of the router. See which trials were INVALID, and why;"
+            " `evenhand check` shows what this host does to the tester's CPUs."
         ]
     elements = many.prediction.model.elements
     lines = []
@@ -139,10 +152,11 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     first = cases[0]
     model = first.prediction.model
     lines = ["", *bias_verdict(cases), ""]
-    worst = max((abs(case.error) for case in cases if case.error is not None), default=None)
-    if worst is not None:
+    errors = [abs(case.error) for case in cases if case.error is not None]
+    if errors:
+        which = "Each search" if len(errors) == len(cases) else f"What was found, in {len(errors)} of {len(cases)} searches,"
         lines.append(
-            f"Each search is within {show_percent(worst)} of its prediction (the searches stop at"
+            f"{which} is within {show_percent(max(errors))} of its prediction (the searches stop at"
             f" {format_ratio(first.result.goal.precision)})."
         )
     assert model.rate_fps is not None

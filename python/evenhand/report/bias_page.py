@@ -58,7 +58,7 @@ def bias_bars(cases: Sequence[BiasCase]) -> Picture:
     return bars_picture(
         [
             Bar(
-                hashes=case.hash_fields, addresses=case.addresses, found_fps=case.found_fps, share=case.share,
+                hashes=case.hash_fields, addresses=case.addresses, found_fps=case.found_fps, passed_fps=case.passed_fps, share=case.share,
                 predicted_fps=case.predicted_fps,
                 is_even=(case.share or 0) >= 1 - SAME_WITHIN,
             )
@@ -91,7 +91,7 @@ def _table(cases: Sequence[BiasCase]) -> Table:
     ]  # fmt: skip
     rows = [
         [
-            case.hash_fields, case.addresses, "-" if case.found_fps is None else format_count(case.found_fps),
+            case.hash_fields, case.addresses, case.shown_found(format_count),
             format_count(round(case.predicted_fps)), "-" if case.error is None else f"{100 * case.error:+.2f} %",
             "-" if case.share is None else show_percent(case.share),
             f"{case.elements_at_work} of {case.prediction.model.elements}",

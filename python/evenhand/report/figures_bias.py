@@ -24,11 +24,19 @@ class Bar:
     addresses: str
     """`one address pair`."""
     found_fps: float | None
+    passed_fps: float | None = None
+    """Without a number: the highest load that passed."""
     share: float | None
     """Of the plateau, as the table has it."""
     predicted_fps: float
     is_even: bool
     """About all that the router does."""
+
+    @property
+    def shown_found(self) -> str:
+        if self.found_fps is not None:
+            return format_rate(self.found_fps)
+        return "no number" if self.passed_fps is None else f"no number; {format_rate(self.passed_fps)} passed"
 
 
 def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
@@ -47,7 +55,7 @@ def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
                 [bar.predicted_fps / 1e3] * 2, [row - 0.33, row + 0.33], color=LIGHT["ink"], linewidth=2.2, zorder=4,
                 label="predicted before anything was sent" if row == 0 else None,
             )  # fmt: skip
-            said = "no number"
+            said = bar.shown_found
             if bar.found_fps is not None and bar.share is not None:
                 said = f"{format_rate(bar.found_fps)}, {show_percent(bar.share)}"
             inside = found > plateau_fps / 2e3
@@ -70,10 +78,6 @@ def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
         put_title(axes, "throughput per direction, kfps")
         put_legend(axes, shape)
 
-    said = "; ".join(
-        f"hashes {bar.hashes}, {bar.addresses}: {'no number' if bar.found_fps is None else format_rate(bar.found_fps)},"
-        f" predicted {format_rate(bar.predicted_fps)}"
-        for bar in bars
-    )
+    said = "; ".join(f"hashes {bar.hashes}, {bar.addresses}: {bar.shown_found}, predicted {format_rate(bar.predicted_fps)}" for bar in bars)
     caption = "Bars: what the search found, in percent of what all elements of the router do together."
     return Picture(name="demo", title=title, alt=f"{title}. Router {said}.", caption=caption, draw=draw, rows=len(bars))
