@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -174,16 +175,17 @@ def test_bad_options_start_no_engine(evenhand: Run, engine_playing: Play, tmp_pa
         ("net_ring0", "0000:ff:1f.7", 3, "`evenhand check` lists the NICs"),
     ],
 )
-def test_a_bad_testbed_starts_no_engine(
+def test_a_bad_testbed_opens_no_port(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, old: str, new: str, code: int, words: str
 ) -> None:
-    """SEED-80, R6815-01: as in all verbs."""
+    """SEED-80, R6815-01: as in all verbs. What this host lacks for it is told after what it has."""
     engine_playing("fair")
     testbed.write_text(TESTBED.replace(old, new))
     ended = evenhand("check", testbed, *QUICK)
     assert ended.code == code
     assert words in ended.err
-    assert not (tmp_path / "engine-was-started").exists()
+    assert re.search(r"(?m)^\s*Ports\s*$", ended.out) is None
+    assert ("What can run here" in ended.out) == (tmp_path / "engine-was-started").exists() == (code == 3)
 
 
 def test_a_lab_that_is_not_up_is_named_with_the_way_to_it(
@@ -210,6 +212,24 @@ def test_a_port_that_does_not_open_is_an_error_after_the_host_was_shown(evenhand
     assert ended.code == 3
     assert "What can run here" in ended.out
     assert "Where:" in ended.err
+
+
+def test_a_port_that_this_host_does_not_have_is_an_error_after_the_host_was_shown(
+    evenhand: Run, engine_playing: Play, tmp_path: Path
+) -> None:
+    """As with a testbed file that was written elsewhere, or imported."""
+    engine_playing("fair")
+    file = tmp_path / "elsewhere.toml"
+    tables = "".join(f'[{side}]\ndevice = "0000:ff:1f.{n}"\n' for n, side in enumerate(("left", "right")))
+    file.write_text(f"isolated_test_environment = true\n{tables}[tester]\ncpus = [0]\n")
+    ended = evenhand("check", file, "--watch", "0")
+    assert ended.code == 3
+    assert "What can run here" in ended.out
+    assert "there is no PCI device 0000:ff:1f.0" in ended.err
+    document = fits(evenhand("check", file, "--watch", "0", "--json").json)
+    assert document["error"]["what"] == "there is no PCI device 0000:ff:1f.0"
+    assert document["testbed"]["name"] == str(file)
+    assert document["host"]["findings"]
 
 
 @pytest.mark.wire

@@ -41,7 +41,7 @@ from evenhand.series.figures import value_of
 from evenhand.series.repetition_recorder import STOPPED, CannotContinueError
 from evenhand.series.run_points import why_no_number
 from evenhand.series.store import StorageError
-from evenhand.trial import Replay, TrialResult, join_directions
+from evenhand.trial import Replay, TrialResult, describe_taken, join_directions
 
 ENGINE_ENDS_WITHIN_S = 15.0
 """When a campaign was killed and goes on at once, its engine may still be closing the ports."""
@@ -220,7 +220,8 @@ def _why(outcome: str, trials: list[Any]) -> str:
     invalid = next((result for result in reversed(results) if not result.is_valid), None)
     if invalid is None or outcome != "tester_limit":
         return why_no_number(outcome)
-    return f"{why_no_number(outcome)}: {join_directions(invalid.reasons)[0].text}"
+    taken = describe_taken(results)
+    return f"{why_no_number(outcome)}: {join_directions(invalid.reasons)[0].text}{f'; {taken}' if taken else ''}"
 
 
 def _without_trials(value: Any) -> Any:

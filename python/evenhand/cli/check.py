@@ -134,7 +134,7 @@ def check(
         raise RequestError(f"{watch_time!r} is longer than an hour", where="--watch", next_step="Write a duration like 60s.")
     goal = read_ceiling_goal(maximum_rate=maximum_rate, minimum_rate=minimum_rate, duration=duration, precision=precision)
     given_limits = limits.read()
-    setup = None if testbed is None else read_setup(testbed, address_plan)
+    setup, absent = (None, None) if testbed is None else _setup_of(testbed, address_plan)
     if setup is not None:
         size, note = read_frames(address_plan, frame_size, tag_octets=setup.testbed.tag_octets)
     if setup is not None:
@@ -152,6 +152,8 @@ def check(
             progress.say(note)
         if setup is not None:
             run.check_testbed(setup, progress, with_ceiling=not ports_only)
+        elif testbed is not None and absent is not None:
+            run.take_as_absent(testbed, absent)
         if looped:
             run.check_looped(setup, progress)
     error = run.unopened or _unmet(survey, required, run)
@@ -159,6 +161,9 @@ def check(
         write_json({**run.to_document(), "error": error_part(error)})
     if error is not None:
         raise told(error)
+
+
+_UNOPENED = {"is_dut_resolved": False, "unresolved": "its ports were not opened", "unreached": None}
 
 
 class _Run:
@@ -237,6 +242,11 @@ class _Run:
             elif with_ceiling:
                 progress.say("No trial was made through the DUT: see above.")
 
+    def take_as_absent(self, testbed: str, error: HostError) -> None:
+        """A testbed whose ports, or whose lab, this host does not have."""
+        self.unopened = error
+        self._testbed = {"name": testbed, **_UNOPENED, "ports": {"left": None, "right": None}}
+
     def check_looped(self, setup: Setup | None, progress: ProgressDisplay) -> None:
         """The ceiling without a DUT, on the CPUs of the testbed, or on all but the first, which a DUT on this host would have."""
         if setup is None:
@@ -309,7 +319,15 @@ def _unopened_document(setup: Setup, error: EvenhandError) -> dict[str, Any]:
         side: {"device": port.device, "error": error_part(error)} if error.where.startswith(f"{side}.") else None
         for side, port in setup.testbed.ports.items()
     }
-    return {"name": setup.name, "is_dut_resolved": False, "unresolved": "its ports were not opened", "unreached": None, "ports": ports}
+    return {"name": setup.name, **_UNOPENED, "ports": ports}
+
+
+def _setup_of(testbed: str, plan: AddressPlan) -> tuple[Setup | None, HostError | None]:
+    """Or what this host lacks for it: what else the host offers is told before that. RequestError if the file itself is wrong."""
+    try:
+        return read_setup(testbed, plan), None
+    except HostError as error:
+        return None, error
 
 
 def _ask_engine(engine: Path | None, watch_s: float) -> tuple[Mapping[str, Any] | EvenhandError, Watch | EvenhandError | None]:

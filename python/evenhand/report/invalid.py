@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evenhand.trial import TrialResult, causes_of_invalid
+from evenhand.trial import TrialResult, causes_of_invalid, describe_taken
 
 OF_THE_HOST = frozenset({
     "offered_load", "sender_overdue", "overdue_may_explain_loss", "port_refused", "transmit_not_drained", "receiver_gap", "receive_missed",
@@ -25,7 +25,8 @@ def next_lines(trials: Iterable[TrialResult]) -> list[str]:
         return []
     if not OF_THE_HOST & set(causes_of_invalid(undecided)):
         return [f"Next: look at the tester, not at the DUT; {_CODES}, and what to do."]
+    taken = describe_taken(undecided)
     return [
-        "Next: look at the tester, not at the DUT. The latest frame and the longest poll gap, above, say for how long its CPUs were away or"
-        f" too slow; `evenhand check` shows what this host does to them (stalls), and what helps. {_CODES}."
+        f"Next: look at the tester, not at the DUT. {f'{taken}. ' if taken else ''}The latest frame and the longest poll gap, above,"
+        " say for how long its CPUs were away or too slow; `evenhand check` shows what this host does to them (stalls), and what helps. {_CODES}."
     ]

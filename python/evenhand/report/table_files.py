@@ -33,7 +33,7 @@ def to_parquet(record: CampaignRecord, table: TableName) -> bytes:
     except ImportError as error:
         raise HostError(
             "Parquet is written with pyarrow, which is not installed", where="--format parquet",
-            next_step="Install it: pip install 'evenhand[parquet]' (or pip install pyarrow), or use --format csv.",
+            next_step="Use --format csv; or, where evenhand was installed with pip, add it: pip install 'evenhand[parquet]'.",
         ) from error  # fmt: skip
     types = {"text": pyarrow.string(), "integer": pyarrow.int64(), "real": pyarrow.float64(), "flag": pyarrow.bool_()}
     schema = pyarrow.schema([(column.name, types[column.kind]) for column in COLUMNS[table]])

@@ -13,6 +13,7 @@ from evenhand.errors import EngineError
 from evenhand.plan import Direction
 from evenhand.trial.contract_values import number, optional, whole
 from evenhand.trial.direction import DirectionResult, read_direction
+from evenhand.units import format_duration
 
 CONTRACT = 1
 """Version of contract/*.schema.json that this code reads and writes."""
@@ -20,6 +21,8 @@ CONTRACT = 1
 
 _NO_MOMENT = frozenset({"offered_load", "port_refused", "transmit_not_drained", "clock", "link", "stopped", "counters", "duplicates"})
 """Codes of what the next trial will hardly be without."""
+_MATTERS_US = 1000
+"""A CPU that was taken for less is no cause of what was late by more than that."""
 _MOMENTS = 0.25
 """Share of overdue frames up to which moments may be the cause; a tester that is too slow has more."""
 
@@ -66,6 +69,22 @@ def describe_causes(causes: Mapping[str, int]) -> str:
     return ", ".join(f"{code} in {count} trial{'' if count == 1 else 's'}" for code, count in causes.items())
 
 
+def describe_taken(trials: Iterable[TrialResult]) -> str:
+    """For people, of the INVALID ones: `CPU 1 of the tester was taken by other programs for 847 ms of a trial of 1 s`; empty if none
+    was for a time that matters."""
+    found = [
+        (cpu.taken_us, cpu, trial) for trial in trials if not trial.is_valid for cpu in trial.tester_cpus if cpu.taken_us >= _MATTERS_US
+    ]
+    if not found:
+        return ""
+    taken_us, cpu, trial = max(found, key=lambda each: each[0] / each[2].intended_duration_s)
+    by = "by other programs" if cpu.waited_us >= cpu.stolen_us else "by the hypervisor"
+    return (
+        f"CPU {cpu.cpu} of the tester was taken {by} for {format_duration(taken_us / 1e6)} of a trial of"
+        f" {format_duration(trial.intended_duration_s)}"
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation:
     """Where a trial differs from a requirement, such as a shorter wait (R2544-18)."""
@@ -88,6 +107,22 @@ class WatchedCpu:
     longest_us: float
     away_us: float
     """In all: taken by the hypervisor, or by others while a thread of the DUT was ready to run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TesterCpu:
+    """What was taken of a CPU of the tester while frames were sent."""
+
+    cpu: int
+    stolen_us: float
+    """By the hypervisor, from whatever ran there."""
+    waited_us: float
+    """By other programs, while a thread of the tester was ready to run."""
+
+    @property
+    def taken_us(self) -> float:
+        """At least: of what was stolen, part may lie in the waiting."""
+        return max(self.stolen_us, self.waited_us)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +150,8 @@ class TrialResult:
     clock_error_ppm: float
     watched_cpus: tuple[WatchedCpu, ...] | None
     """Of the DUT; None if the DUT is not on this host, or nobody said where it runs."""
+    tester_cpus: tuple[TesterCpu, ...] = ()
+    """Of the tester's workers; empty if it is not known."""
     raw: Mapping[str, Any] = field(repr=False, compare=False)
     """The document as the engine wrote it, for storage."""
 
@@ -201,6 +238,7 @@ class TrialResult:
             missed_frames=sum(_missed(document["ports"][side]) for side in ("left", "right")),
             clock_error_ppm=number(document["clock"]["error_ppm"]),
             watched_cpus=_watched_cpus(document.get("host") or {}),
+            tester_cpus=_tester_cpus(document.get("host") or {}),
             raw=document,
         )
 
@@ -216,6 +254,13 @@ def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
         )
         for cpu in dut["cpus"]
     )  # fmt: skip
+
+
+def _tester_cpus(host: Mapping[str, Any]) -> tuple[TesterCpu, ...]:
+    return tuple(
+        TesterCpu(cpu=whole(cpu, "cpu"), stolen_us=number(cpu["stolen_us"]), waited_us=number(cpu["waited_us"]))
+        for cpu in host.get("tester") or ()
+    )
 
 
 def _check_verdict(result: TrialResult) -> None:
