@@ -28,5 +28,6 @@ def next_lines(trials: Iterable[TrialResult]) -> list[str]:
     taken = describe_taken(undecided)
     return [
         f"Next: look at the tester, not at the DUT. {f'{taken}. ' if taken else ''}The latest frame and the longest poll gap, above,"
-        " say for how long its CPUs were away or too slow; `evenhand check` shows what this host does to them (stalls), and what helps. {_CODES}."
+        " say for how long its CPUs were away or too slow; `evenhand check` shows what this host does to them (stalls), and what helps."
+        f" {_CODES}."
     ]
