@@ -47,7 +47,8 @@ class Model:
 
     name: str
     slot: int
-    """Of the left one on the PCI bus; the right one has the next."""
+    """Of the left one on the PCI bus."""
+    right_slot: int
     kernel_driver: str
     dpdk_driver: str
     options: str = ""
@@ -64,7 +65,7 @@ class Model:
 
     @property
     def addresses(self) -> tuple[str, str]:
-        return f"0000:00:{self.slot:02x}.0", f"0000:00:{self.slot + 1:02x}.0"
+        return f"0000:00:{self.slot:02x}.0", f"0000:00:{self.right_slot:02x}.0"
 
     @property
     def macs(self) -> tuple[str, str]:
@@ -72,14 +73,14 @@ class Model:
 
 
 MODELS = (
-    Model(name="e1000e", slot=0x10, kernel_driver="e1000e", dpdk_driver="net_e1000_em", queues=2, most_queues=2),
-    Model(name="vmxnet3", slot=0x12, kernel_driver="vmxnet3", dpdk_driver="net_vmxnet3", queues=2, most_queues=16, too_large=9100),
+    Model(name="e1000e", slot=0x10, right_slot=0x11, kernel_driver="e1000e", dpdk_driver="net_e1000_em", queues=2, most_queues=2),
+    Model(name="vmxnet3", slot=0x12, right_slot=0x13, kernel_driver="vmxnet3", dpdk_driver="net_vmxnet3", queues=2, most_queues=16, too_large=9100),
     Model(
-        name="virtio-net-pci", slot=0x14, kernel_driver="virtio-pci", dpdk_driver="net_virtio",
+        name="virtio-net-pci", slot=0x14, right_slot=0x15, kernel_driver="virtio-pci", dpdk_driver="net_virtio",
         options=",disable-legacy=on,iommu_platform=on,mq=on,vectors=6,rss=on,hash=on", is_on_taps=True, queues=2, most_queues=2,
     ),
-    # Its virtual functions have addresses 16 slots higher, which must be there.
-    Model(name="igb", slot=0x0C, kernel_driver="igb", dpdk_driver="net_e1000_igb", queues=2, most_queues=16),
+    # Its virtual functions take two slots, 16 higher than its own.
+    Model(name="igb", slot=0x0A, right_slot=0x0C, kernel_driver="igb", dpdk_driver="net_e1000_igb", queues=2, most_queues=16),
 )  # fmt: skip
 
 
@@ -174,7 +175,7 @@ class NicMachine:
             else:
                 end = "listen" if number == 0 else "connect"
                 arguments += ["-netdev", f"socket,id={backend},{end}=127.0.0.1:{7000 + model.slot}"]
-            place = f"mac={model.macs[number]},addr={model.slot + number:#x}{model.options}"
+            place = f"mac={model.macs[number]},addr={(model.slot, model.right_slot)[number]:#x}{model.options}"
             arguments += ["-device", f"{model.name},id={model.name}-{side},netdev={backend},{place}"]
         return arguments
 
