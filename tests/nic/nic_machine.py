@@ -74,7 +74,10 @@ class Model:
 
 MODELS = (
     Model(name="e1000e", slot=0x10, right_slot=0x11, kernel_driver="e1000e", dpdk_driver="net_e1000_em", queues=2, most_queues=2),
-    Model(name="vmxnet3", slot=0x12, right_slot=0x13, kernel_driver="vmxnet3", dpdk_driver="net_vmxnet3", queues=2, most_queues=16, too_large=9100),
+    Model(
+        name="vmxnet3", slot=0x12, right_slot=0x13, kernel_driver="vmxnet3", dpdk_driver="net_vmxnet3", queues=2, most_queues=16,
+        too_large=9100,
+    ),
     Model(
         name="virtio-net-pci", slot=0x14, right_slot=0x15, kernel_driver="virtio-pci", dpdk_driver="net_virtio",
         options=",disable-legacy=on,iommu_platform=on,mq=on,vectors=6,rss=on,hash=on", is_on_taps=True, queues=2, most_queues=2,
