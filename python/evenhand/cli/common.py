@@ -70,8 +70,8 @@ class DirectionName(StrEnum):
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")]
 _PLANS = f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}."
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=_PLANS)]
-OptionalNameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help=_PLANS)]
+NameArgument = Annotated[str, typer.Argument(metavar="PLAN", help=_PLANS)]
+OptionalNameArgument = Annotated[str | None, typer.Argument(metavar="PLAN", help=_PLANS)]
 TestbedArgument = Annotated[
     str, typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux or lab:vm for a lab that is up.")
 ]

@@ -21,8 +21,8 @@ def _exported(form: str) -> tuple[tuple[str, str], ...]:
 _OUTPUT = (*_called("--run", "--html", "--output", "--picture"), (_ANY, "Results go to stdout: add `> FILE` at the end of the command."))
 _SIZE, _REPEATED, _DIRECTION = _called("--frame-size"), _called("--repetitions", "--count", "--rounds"), _called("--direction")
 _NO_RUN = ((_ANY, "Learning is no measurement: it is stored nowhere. With --json its document goes to stdout."),)
-_IPV6 = (("--plan", "Name a plan of IPv6: --plan gateway-v6."), ("NAME", "Name a plan of IPv6, such as gateway-v6."))
-_IPV4 = (("--plan", "Name a plan of IPv4: --plan gateway-v4."), ("NAME", "Name a plan of IPv4, such as gateway-v4."))
+_IPV6 = (("--plan", "Name a plan of IPv6: --plan gateway-v6."), ("PLAN", "Name a plan of IPv6, such as gateway-v6."))
+_IPV4 = (("--plan", "Name a plan of IPv4: --plan gateway-v4."), ("PLAN", "Name a plan of IPv4, such as gateway-v4."))
 OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "export --csv": _called("--format csv"),
     "export --parquet": _called("--format parquet"),

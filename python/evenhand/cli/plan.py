@@ -81,7 +81,7 @@ def show(
     shape: ShapeOptions,
     json_output: JsonOption = False,
 ) -> None:
-    """Show addresses, routes and ports of a plan; without NAME list the plans that there are."""
+    """Show addresses, routes and ports of a plan; without PLAN list the plans that there are."""
     if name is None:
         _list_plans(shape, json_output=json_output)
         return
@@ -124,7 +124,7 @@ def show(
 
 def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
     if shape != ShapeOptions(counts=CountOptions(), sources=SourceOptions()):
-        raise RequestError("which plan?", where="NAME", next_step="`evenhand plan show` lists them; name one before its options.")
+        raise RequestError("which plan?", where="PLAN", next_step="`evenhand plan show` lists them; name one before its options.")
     plans = [make_plan(name) for name in TOPOLOGIES]
     if json_output:
         listed = [
@@ -142,7 +142,7 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
         table.add_row(plan.title, f"IPv{plan.ip_version}", *map(format_count, counts), plan.figure)
     console = out()
     console.print(table)
-    console.print("Hosts are those of a network, a side. One of them in full: evenhand plan show NAME", markup=False)
+    console.print("Hosts are those of a network, a side. One of them in full: evenhand plan show PLAN", markup=False)
 
 
 @app.command("frames", epilog="Example: evenhand plan frames gateway-v6 --count 3 --seed 7 --format pcap --output frames.pcap")
