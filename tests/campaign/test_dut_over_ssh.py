@@ -12,11 +12,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from evenhand.campaign import expand
+from evenhand.campaign.dut_setup import set_up_for
+from evenhand.campaign.file import make_campaign
+from evenhand.procedure import Setup
 from evenhand.series import read_record
+from evenhand.testbed import make_testbed
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
 from tests.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
@@ -108,3 +116,22 @@ def test_a_run_that_is_ended_leaves_no_dut_changed(dut: NamespaceDut, tmp_path: 
         assert "10.0.0.1" in dut.inside("ip", "address")
         _, errors = start(dut, tmp_path, "dut", "undo", "testbed.toml", more=LINGER).communicate(timeout=600)
     assert dut.state() == before, errors
+
+
+def test_a_point_with_a_hash_has_no_number_where_no_nic_has_one() -> None:
+    """RSS-02: the lab of the kernel's own router stands on veth, which hash nothing; nothing of it is called type 1."""
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": "net_ring0"},
+        "right": {"device": "net_ring1"},
+        "tester": {"cpus": [0]},
+    }
+    setup = Setup(name="lab:linux", testbed=make_testbed(document, where="lab"), lab=cast(Any, SimpleNamespace(ssh_config=None)))
+    campaign = make_campaign({"name": "a", "suite": [{"name": "s", "hosts": 1, "hash-types": ["type1"]}]}, where="c.toml")
+    (point,) = expand(campaign).points
+    keeper = cast(Any, None)
+    assert (
+        set_up_for(point, setup, keeper, lambda event: None, run="r")
+        == "the DUT of lab:linux has no NIC whose hash could be set (hash-types)"
+    )
+    assert set_up_for(replace(point, hash_type=None), setup, keeper, lambda event: None, run="r") is None

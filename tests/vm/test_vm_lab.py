@@ -30,6 +30,7 @@ from evenhand.lab.vm_access import Access
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, element_of, predict
 from evenhand.predict.ethtool import read_ethtool
+from evenhand.series import read_record as read_campaign_record
 
 pytestmark = pytest.mark.vm
 FRAMES = 900
@@ -264,6 +265,41 @@ def test_fewer_queues_than_a_table_names_still_hash_and_all_come_back(lab: VmLab
         assert tuple(send(lab, shell, every_pair(plan))) == predict(plan, before, ("forward",)).counts["forward"]
     finally:
         ask(shell, "ethtool -X left default")
+
+
+@pytest.mark.parametrize("hash_type", LETTERS)
+def test_a_campaign_sets_the_machines_hash_and_puts_it_back(lab: VmLab, shell: Shell, tmp_path: Path, hash_type: HashType) -> None:
+    """RSS-02: what a point says of the hash is so, by the counts of the queues: one address pair meets one queue, or by its ports all."""
+    other = next(letters for known, letters in LETTERS.items() if known != hash_type)
+    set_hash(shell, other)
+    (tmp_path / "series.toml").write_text(
+        f'''
+name = "hash"
+testbed = "lab:{lab.name}"
+[[suite]]
+name = "a"
+plan = "gateway-v4"
+hosts = 1
+hash-types = "{hash_type}"
+repetitions = 1
+maximum-rate = "100fps"
+minimum-rate = "10fps"
+duration = "2s"
+final-duration = "2s"
+waits = "short"
+invalid-retries = 50
+patience = 50
+'''
+    )
+    run = tmp_path / "hash.evenhand"
+    evenhand("run", str(tmp_path / "series.toml"), "--run", str(run), "--no-html")
+    (search,) = read_campaign_record(run).points[0].repetitions[-1].searches
+    queues = search.trials[-1].result.raw["dut"]["interfaces"]["left"]["queues"]
+    counts = sorted(queue["received_packets"] for queue in queues)
+    assert sum(counts) >= 100
+    assert (counts[-2] < 10) == (hash_type == "type1"), counts
+    fields = ask(shell, "ethtool -n left rx-flow-hash udp4")
+    assert ("L4 bytes 0" in fields) == ("f" in other)
 
 
 def test_a_trial_goes_through_the_machine(lab: VmLab, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -39,11 +40,20 @@ def name_of_run(path: Path) -> str:
     return f"{socket.gethostname()}:{path.absolute()}"
 
 
-def dut_over_ssh(testbed: str) -> TestbedDut | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachableDut:
+    """A DUT that a run sets up: a router over SSH, or the virtual machine of a lab, which has the hash of no point by itself."""
+
+    dut: TestbedDut
+    ssh_config: Path | None
+    """See `Setup.ssh_config`."""
+
+
+def dut_over_ssh(testbed: str) -> ReachableDut | None:
     """The testbed's DUT, if a run is to set it up; None without a testbed, when workers elsewhere have theirs. Errors as `read_setup`."""
     if testbed in (REFERENCE, ""):
         return None
-    return _own(read_setup(testbed))
+    return _reachable(read_setup(testbed))
 
 
 def check_reachable_dut(testbed: str) -> None:
@@ -61,8 +71,10 @@ def set_up_for(point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampa
         HeldError: Somebody else has set it up.
         HostError: It cannot be reached.
     """
-    dut = _own(setup)
+    dut = _reachable(setup)
     if dut is None:
+        if setup.lab is not None and point.hash_type is not None:
+            return f"the DUT of {setup.name} has no NIC whose hash could be set (hash-types)"
         return None
     try:
         with _on(dut) as on:
@@ -88,7 +100,7 @@ def set_up_for(point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampa
     return None
 
 
-def put_dut_back(dut: TestbedDut, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> None:
+def put_dut_back(dut: ReachableDut, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> None:
     """As it was before this run, if this run has set it up. HostError if that does not work; what to do is told with it."""
     with uninterrupted(), _on(dut) as on:
         _put_back(on, keeper, on_event, run)
@@ -115,15 +127,15 @@ def _setups(point: Point, on: DutOnShell) -> list[DutSetup]:
     return [describe_setup(each, left=left, right=right, hash_type=point.hash_type) for each in plans]
 
 
-def _own(setup: Setup) -> TestbedDut | None:
+def _reachable(setup: Setup) -> ReachableDut | None:
     dut = setup.testbed.dut
-    return None if setup.lab is not None or setup.router is not None or dut.ssh is None else dut
+    return None if setup.router is not None or dut.ssh is None else ReachableDut(dut=dut, ssh_config=setup.ssh_config)
 
 
 @contextmanager
-def _on(dut: TestbedDut) -> Iterator[DutOnShell]:
-    with open_shell(dut) as shell:
-        yield DutOnShell(dut=dut, shell=shell)
+def _on(dut: ReachableDut) -> Iterator[DutOnShell]:
+    with open_shell(dut.dut, config=dut.ssh_config) as shell:
+        yield DutOnShell(dut=dut.dut, shell=shell)
 
 
 def _asked(record: SetupRecord) -> str:
