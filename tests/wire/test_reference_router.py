@@ -253,8 +253,9 @@ def test_another_generator_drives_the_router(tmp_path: Path) -> None:
     model = DeviceModel(elements=4, rate_fps=50_000, queue_frames=64)
     with reference_router(plan, ReferenceDut(model=model, static_neighbors=neighbors(plan))) as router:
         macs = {side: router.ready[side]["mac"] for side in ("left", "right")}
+        prefix = f"testpmd-{os.getpid()}"
         command = [
-            "dpdk-testpmd", "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=testpmd-{os.getpid()}", "--no-pci", "--no-telemetry",
+            "dpdk-testpmd", "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix={prefix}", "--no-pci", "--no-telemetry",
             f"--lcores=0@{cpus()[-1]},1@{cpus()[-1]}", f"--vdev={router.left_device}", f"--vdev={router.right_device}", "--",
             "--forward-mode=txonly", "--tx-ip=198.18.0.1,198.19.0.1", f"--eth-peer=0,{macs['left']}", f"--eth-peer=1,{macs['right']}",
             "--total-num-mbufs=32768", "--stats-period=1", "--no-lsc-interrupt",
@@ -273,6 +274,8 @@ def test_another_generator_drives_the_router(tmp_path: Path) -> None:
             time.sleep(1)
             process.kill()
             process.wait(20)
+            for folder in ("/run", os.environ.get("XDG_RUNTIME_DIR", "/tmp"), "/tmp"):
+                shutil.rmtree(Path(folder) / "dpdk" / prefix, ignore_errors=True)
         counters = router.counters()
         left = counters["left"]
         elements = counters["elements"]
