@@ -335,13 +335,16 @@ def test_nobody_spells_it_otherwise() -> None:
 
 
 def test_a_testbed_that_was_changed_is_said_and_the_repetition_begins_anew(evenhand: Evenhand, tmp_path: Path) -> None:
-    write_campaign(tmp_path, short(repetitions=2))
+    # The second point waits, so that the campaign is never at its end before it is killed.
+    waits = '[suite.hooks]\nbefore-point = "until test $EVENHAND_HOSTS_LEFT = 1 -o -e goes-on; do sleep 0.05; done"'
+    write_campaign(tmp_path, short(waits, repetitions=2))
     killed = subprocess.Popen([sys.executable, "-m", "evenhand", *RUN], cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.DEVNULL)
     while not (tmp_path / "run.evenhand").exists() or not _has_trials(tmp_path):
         assert killed.poll() is None
         time.sleep(0.005)
     killed.kill()
     killed.wait()
+    (tmp_path / "goes-on").touch()
     testbed = tmp_path / "testbed.toml"
     testbed.write_text(testbed.read_text().replace("net_ring1", "net_ring7"))
     ended = evenhand(*RUN, "--resume")

@@ -15,7 +15,7 @@ from evenhand.procedure import Profile
 from evenhand.report import summary_lines, trial_report
 from evenhand.report.invalid import OF_THE_HOST, next_lines
 from evenhand.search import ThroughputGoal, find_throughput
-from evenhand.trial import Load, Reason, SimulatedMeasurer, TesterCpu, TrialResult, Verdict, describe_taken
+from evenhand.trial import Load, Reason, SimulatedMeasurer, TakenCpu, TrialResult, Verdict, describe_taken
 from tests.report.test_throughput import shown
 
 PLANS = pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
@@ -81,7 +81,7 @@ def test_after_an_invalid_trial_the_next_step_is_at_the_testers_host(code: str) 
 )
 def test_a_tester_whose_cpu_was_taken_is_told_so(cpus: dict[int, tuple[float, float]], said: str) -> None:
     """R2544-39: a sender that did not run is no load that is too high."""
-    taken = tuple(TesterCpu(cpu=cpu, stolen_us=stolen, waited_us=waited) for cpu, (stolen, waited) in cpus.items())
+    taken = tuple(TakenCpu(cpu=cpu, stolen_us=stolen, waited_us=waited) for cpu, (stolen, waited) in cpus.items())
     spoiled = replace(trial(codes=["offered_load"]), tester_cpus=taken)
     (line,) = next_lines([spoiled])
     assert f"{said} The latest" in line if said else "was taken" not in line

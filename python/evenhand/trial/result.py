@@ -110,7 +110,7 @@ class WatchedCpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TesterCpu:
+class TakenCpu:
     """What was taken of a CPU of the tester while frames were sent."""
 
     cpu: int
@@ -150,7 +150,7 @@ class TrialResult:
     clock_error_ppm: float
     watched_cpus: tuple[WatchedCpu, ...] | None
     """Of the DUT; None if the DUT is not on this host, or nobody said where it runs."""
-    tester_cpus: tuple[TesterCpu, ...] = ()
+    tester_cpus: tuple[TakenCpu, ...] = ()
     """Of the tester's workers; empty if it is not known."""
     raw: Mapping[str, Any] = field(repr=False, compare=False)
     """The document as the engine wrote it, for storage."""
@@ -256,9 +256,9 @@ def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
     )  # fmt: skip
 
 
-def _tester_cpus(host: Mapping[str, Any]) -> tuple[TesterCpu, ...]:
+def _tester_cpus(host: Mapping[str, Any]) -> tuple[TakenCpu, ...]:
     return tuple(
-        TesterCpu(cpu=whole(cpu, "cpu"), stolen_us=number(cpu["stolen_us"]), waited_us=number(cpu["waited_us"]))
+        TakenCpu(cpu=whole(cpu, "cpu"), stolen_us=number(cpu["stolen_us"]), waited_us=number(cpu["waited_us"]))
         for cpu in host.get("tester") or ()
     )
 
