@@ -16,6 +16,15 @@ def state_file(name: str) -> Path:
     return (Path(state) if state else Path(os.path.expanduser("~/.local/state"))) / "evenhand" / name
 
 
+def read_state(path: Path, *, version: int, key: str) -> Any:
+    """What stands under this key of a document of this version; None if it is not there, or cannot be read."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return document[key] if document["version"] == version else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 def replace_state(path: Path, document: Any) -> None:
     """Whole or not at all, also when two commands end at once. OSError if it cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)

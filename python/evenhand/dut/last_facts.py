@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from evenhand.dut.facts import differences
-from evenhand.state_folder import replace_state, state_file
+from evenhand.state_folder import read_state, replace_state, state_file
 
 VERSION = 1
 MOST_KEPT = 100
@@ -39,9 +38,9 @@ def changes_since_last(destination: str, left: str, right: str, facts: Mapping[s
 
 
 def _read() -> dict[str, dict[str, Any]]:
-    try:
-        document = json.loads(state_file("duts.json").read_text(encoding="utf-8"))
-        duts = document["duts"] if document["version"] == VERSION else {}
-        return {key: entry for key, entry in duts.items() if isinstance(entry["facts"], dict) and isinstance(entry["read_at"], str)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
+    duts = read_state(state_file("duts.json"), version=VERSION, key="duts")
+    return {key: entry for key, entry in duts.items() if _is_entry(entry)} if isinstance(duts, dict) else {}
+
+
+def _is_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("facts"), dict) and isinstance(entry.get("read_at"), str)

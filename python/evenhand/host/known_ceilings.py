@@ -13,7 +13,7 @@ from typing import Any
 
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts
-from evenhand.state_folder import replace_state, state_file
+from evenhand.state_folder import read_state, replace_state, state_file
 
 VERSION = 1
 MOST_KEPT = 200
@@ -84,12 +84,8 @@ def _key(conditions: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read() -> list[dict[str, Any]]:
     """What is no ceiling is left out: the file is only there to save time."""
-    try:
-        document = json.loads(ceilings_file().read_text(encoding="utf-8"))
-        entries = document["ceilings"] if document["version"] == VERSION else []
-        return [entry for entry in entries if _is_entry(entry)]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return []
+    entries = read_state(ceilings_file(), version=VERSION, key="ceilings")
+    return [entry for entry in entries if _is_entry(entry)] if isinstance(entries, list) else []
 
 
 def _is_entry(entry: Any) -> bool:

@@ -7,11 +7,10 @@ What a campaign is stored in is made to be sent to others, and has no folder in 
 from __future__ import annotations
 
 import contextlib
-import json
 import shlex
 from pathlib import Path
 
-from evenhand.state_folder import replace_state, state_file
+from evenhand.state_folder import read_state, replace_state, state_file
 
 VERSION = 1
 MOST_KEPT = 100
@@ -55,9 +54,5 @@ def resume_command(path: Path, source: Path | None = None) -> str:
 
 
 def _remembered() -> dict[str, str]:
-    try:
-        document = json.loads(state_file("campaigns.json").read_text(encoding="utf-8"))
-        sources = document["sources"] if document["version"] == VERSION else {}
-        return {name: place for name, place in sources.items() if isinstance(place, str)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
+    sources = read_state(state_file("campaigns.json"), version=VERSION, key="sources")
+    return {name: place for name, place in sources.items() if isinstance(place, str)} if isinstance(sources, dict) else {}
