@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "fault.hpp"
+#include "port/bursts.hpp"
 #include "port/device_reason.hpp"
 #include "port/runtime_folder.hpp"
 
@@ -162,8 +163,12 @@ WorkerThread::WorkerThread(unsigned cpu) {
         throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "workers",
                     "Use CPUs that are online and in the cpuset of this process; evenhand check shows them."};
     }
+    bursts.enter(rte_lcore_id());
 }
 
-WorkerThread::~WorkerThread() { rte_thread_unregister(); }
+WorkerThread::~WorkerThread() {
+    bursts.leave();
+    rte_thread_unregister();
+}
 
 }  // namespace evenhand::port

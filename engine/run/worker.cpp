@@ -8,6 +8,7 @@
 #include <future>
 #include <type_traits>
 
+#include "port/bursts.hpp"
 #include "port/dpdk_host.hpp"
 
 namespace evenhand::run {
@@ -56,6 +57,7 @@ void Worker::live() {
     // others. A DUT that asks for thousands of hosts at once is answered without a pause.
     constexpr auto pause = std::chrono::microseconds{50};
     while (!quit_.load(std::memory_order_relaxed)) {
+        port::Bursts::is_between();
         if (WorkerTrial* const trial = trial_.load(std::memory_order_acquire); trial != nullptr) {
             run_trial(*trial);
             trial_.store(nullptr, std::memory_order_relaxed);
@@ -138,6 +140,7 @@ void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
             }
             for (auto& outlet : outlets_) (void)outlet->port->flush_answers();
         }
+        port::Bursts::is_between();
         std::uint64_t sent = 0;
         for (const auto& sender : senders) sent += sender.tally().offered_frames;
         std::array<std::uint64_t, 2> received{};

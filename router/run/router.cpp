@@ -12,6 +12,7 @@
 
 #include "fault.hpp"
 #include "pace/clock.hpp"
+#include "port/bursts.hpp"
 
 namespace evenhand::router {
 namespace {
@@ -149,9 +150,9 @@ void Router::work() {
     constexpr int turns = 256;  // between two looks at what others want
     const auto idle_after = static_cast<Ticks>(context_.ticks_per_second * 0.05);
     while (!quit_.load(std::memory_order_relaxed)) {
+        port::Bursts::is_between();
         if (forwarder_->is_idle(idle_after)) {
-            // Nobody tests: leave the CPU to others. And when a memif's other end goes, DPDK unmaps its rings from another thread, without asking
-            // who is reading them; a worker that sleeps is not.
+            // Nobody tests: leave the CPU to others.
             std::this_thread::sleep_for(50us);
             forwarder_->turn(pace::TickClock::now());
         } else {
