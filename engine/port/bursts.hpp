@@ -3,7 +3,8 @@
 //
 // When the other end of a memif goes away, DPDK clears the port's flag "connected" and unmaps its rings at once, on its interrupt thread. A worker
 // that read the flag before is still in its burst then, and ends the process with SIGSEGV. So `munmap` waits (port/munmap.cpp) until every worker
-// has been between two bursts: what a worker does after that begins with the cleared flag.
+// has been between two bursts: what a worker does after that begins with the cleared flag. Left is what no wait from outside can mend: a burst that
+// begins after it, loses its CPU before it reads the flag, and finds the port connected to the next peer.
 #pragma once
 
 #include <array>
@@ -17,12 +18,11 @@ namespace evenhand::port {
 /// that the hot path pays a fence in some hundred turns.
 class Bursts {
    public:
-    static constexpr std::size_t most_workers = 128;  // as many as DPDK has numbers for, if it was built as usual
+    static constexpr std::size_t most_workers = 256;  // DPDK has fewer numbers
 
-    /// The calling thread sends or receives from now on, and says so by `is_between()` until it leaves. `worker` is a number of its own;
-    /// one that is too high is not waited for.
+    /// The calling thread sends or receives from now on, and says when it does not by `is_between()` until it leaves. `worker` is a number of
+    /// its own below `most_workers`.
     void enter(std::size_t worker) noexcept {
-        if (worker >= most_workers) return;
         own_count = &looks_[worker].count;
         own_count->store(1, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -41,7 +41,7 @@ class Bursts {
     }
 
     /// Returns when each worker that is there has been between two bursts since the call; at once if a worker calls it. What was written before
-    /// the call is seen by all bursts after it.
+    /// the call is seen by all bursts after it. The caller must not hold a lock that a burst takes.
     void wait_until_all_were_between() const noexcept;
 
    private:

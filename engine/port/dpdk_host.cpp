@@ -163,6 +163,7 @@ WorkerThread::WorkerThread(unsigned cpu) {
         throw Fault{FaultCode::no_cpu, fmt::format("a worker cannot run on CPU {}", cpu), "workers",
                     "Use CPUs that are online and in the cpuset of this process; evenhand check shows them."};
     }
+    static_assert(RTE_MAX_LCORE <= Bursts::most_workers);
     bursts.enter(rte_lcore_id());
 }
 

@@ -35,8 +35,8 @@ void stop_dpdk();
 /// Whether this names a PCI device (0000:01:00.0 with or without arguments).
 [[nodiscard]] bool is_pci_device(const std::string& device);
 
-/// The calling thread gets the per-core caches of DPDK's pools for as long as this lives, and the CPU for itself. It has to say now and then
-/// that it is between two bursts (port/bursts.hpp).
+/// The calling thread gets the per-core caches of DPDK's pools for as long as this lives, and the CPU for itself. In a
+/// program that has port/munmap.cpp it has to say now and then that it is between two bursts (port/bursts.hpp).
 class WorkerThread {
    public:
     /// Throws Fault{no_cpu}.

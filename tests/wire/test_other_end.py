@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +44,24 @@ def begin_trial(engine: RawEngine, plan: AddressPlan, router: ReferenceRouter) -
 
 @pytest.mark.parametrize("plan", PLANS, ids=["v4", "v6"])
 def test_a_tester_whose_dut_goes_away_ends_its_trial(plan: AddressPlan) -> None:
-    """D5: DPDK unmaps the rings of a memif at once; nobody may be reading them. The trial is INVALID, and the next request is answered."""
+    """D5: DPDK unmaps the rings of a memif at once; nobody may be reading them. The trial goes on to its end, and so does the engine."""
     for _ in range(TIMES):
         with RawEngine() as engine, reference_router(plan, ReferenceDut()) as router:
             begin_trial(engine, plan, router)
             os.kill(router.thread, signal.SIGKILL)
-            engine.say({"id": 4, "request": "stop"}, {"id": 5, "request": "about"})
-            trial, _, about = engine.hear_answers(3)
+            while not router.has_ended:
+                engine.hear()
+            received = -1
+            while received != (received := engine.hear()["received_frames"]):
+                pass
+            engine.say({"id": 4, "request": "stop"})
+            trial, _ = engine.hear_answers(2)
             assert (trial["response"], trial["verdict"]) == ("trial", "INVALID")
-            assert about["response"] == "about"
+            is_up = True
+            while is_up:
+                engine.say({"id": 5, "request": "counters"})
+                (counters,) = engine.hear_answers(1)
+                is_up = counters["left"]["link_up"] or counters["right"]["link_up"]
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=["v4", "v6"])
@@ -61,14 +69,14 @@ def test_a_router_whose_tester_goes_away_forwards_for_the_next(plan: AddressPlan
     with reference_router(plan, ReferenceDut()) as router:
         for _ in range(TIMES):
             with RawEngine() as engine:
-                before = router.counters()["left"]["received_frames"]
                 begin_trial(engine, plan, router)
-                give_up = time.monotonic() + 20
+                before = router.counters()["left"]["received_frames"]
                 while router.counters()["left"]["received_frames"] - before < BUSY_FPS // 10:
-                    assert time.monotonic() < give_up
+                    engine.hear()
                 engine.process.kill()
                 engine.process.wait()
-            assert not router.has_ended
+        with RawEngine() as engine:
+            begin_trial(engine, plan, router)
 
 
 def test_the_driver_unmaps_through_the_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
