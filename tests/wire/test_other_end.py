@@ -61,7 +61,7 @@ def test_a_tester_whose_dut_goes_away_ends_its_trial(plan: AddressPlan) -> None:
             while is_up:
                 engine.say({"id": 5, "request": "counters"})
                 (counters,) = engine.hear_answers(1)
-                is_up = counters["left"]["link_up"] or counters["right"]["link_up"]
+                is_up = counters["left"]["port"]["link_up"] or counters["right"]["port"]["link_up"]
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=["v4", "v6"])
