@@ -92,10 +92,15 @@ def test_codes_of_the_host_are_those_of_the_contract() -> None:
     assert set(_codes(SCHEMA)) >= OF_THE_HOST
 
 
-def test_a_link_that_went_down_is_no_matter_of_cpus() -> None:
-    (line,) = next_lines([trial(codes=["link"])])
+@pytest.mark.parametrize("codes", [["link"], ["link", "offered_load", "port_refused"]])
+def test_a_link_that_went_down_is_no_matter_of_cpus(codes: list[str]) -> None:
+    """A DUT that ended takes its end of the link with it: a tester that could send nothing then is not the cause."""
+    (line,) = next_lines([trial(codes=codes)])
+    assert "whether the DUT still runs" in line
     assert "evenhand check" not in line
     assert "read-an-invalid-trial.md" in line
+    (both,) = next_lines([trial(codes=codes), trial(codes=["sender_overdue"])])
+    assert "evenhand check" in both
 
 
 def test_no_next_step_after_a_valid_trial_nor_after_a_repetition_that_was_valid_nor_after_a_stop() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what to do after INVALID trials: they are the tester's fault, so the next step is at the tester, not at the DUT."""
+"""Station 10: what to do after INVALID trials: they are not the DUT's loss, so the next step is at the tester, or at what joins both."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ def next_lines(trials: Iterable[TrialResult]) -> list[str]:
     undecided = [trial for same in by_load.values() if not any(t.is_valid or t.was_stopped for t in same) for trial in same]
     if not undecided:
         return []
+    if all("link" in {reason.code for reason in trial.reasons} for trial in undecided):
+        return [f"Next: a link was down, or went down: see whether the DUT still runs, and its cables; {_CODES}."]
     if not OF_THE_HOST & set(causes_of_invalid(undecided)):
         return [f"Next: look at the tester, not at the DUT; {_CODES}, and what to do."]
     taken = describe_taken(undecided)
