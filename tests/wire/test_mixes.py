@@ -20,6 +20,7 @@ from tests.wire.wire_session import (
     NOBODY,
     QUIET_FPS,
     Document,
+    drop_captures,
     engine,
     memif_cable,
     open_ports,
@@ -48,6 +49,7 @@ def capture_of(plan: AddressPlan, size: int | Imix, folder: Path, *, frames: int
     capture = folder / "left.pcap"
 
     def captured() -> tuple[Document, Any]:
+        drop_captures(folder)
         with engine() as session:
             opened = open_ports(
                 session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={folder / 'right.pcap'}", seed=77,

@@ -22,12 +22,15 @@ from tests.wire.wire_session import (
     QUIET_FPS,
     Document,
     cpus,
+    drop_captures,
     engine,
     memif_cable,
     one_worker,
     open_ports,
     run_trial,
+    until,
     valid_trial,
+    was_sent_whole,
 )
 
 pytestmark = pytest.mark.wire
@@ -71,16 +74,21 @@ def test_every_frame_size_passes_the_cable(plan: AddressPlan, size: int, tmp_pat
 def test_the_wire_holds_what_plan_frames_shows(plan: AddressPlan, tmp_path: Path) -> None:
     """SEED-44, D3: the frames in a capture are the preview, octet by octet but for the send time and the checksum over it."""
     capture = tmp_path / "left.pcap"
-    with engine() as session:
-        opened = open_ports(
-            session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}", seed=77, frame_size=100
-        )
-        run_trial(session, trial=9, directions=["forward"], duration_s=0.1)
-        session.request("close")
-        preview = session.request(
-            "frames", plan=plan.to_contract(), frame_size=100, seed=77, direction="forward", count=QUIET_FPS // 10, trial=9,
-            source_mac=opened["left"]["mac"], destination_mac=NOBODY[0],
-        )["frames"]  # fmt: skip
+
+    def captured() -> tuple[Document, list[Document]]:
+        drop_captures(tmp_path)
+        with engine() as session:
+            opened = open_ports(
+                session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}", seed=77, frame_size=100
+            )
+            document = run_trial(session, trial=9, directions=["forward"], duration_s=0.1)
+            session.request("close")
+            return document, session.request(
+                "frames", plan=plan.to_contract(), frame_size=100, seed=77, direction="forward", count=QUIET_FPS // 10, trial=9,
+                source_mac=opened["left"]["mac"], destination_mac=NOBODY[0],
+            )["frames"]  # fmt: skip
+
+    _, preview = until(lambda found: was_sent_whole(found[0]), captured)
     sent = sent_frames(capture, plan.ip_version)
     assert len(sent) == len(preview)
     for frame, shown in zip(sent, preview, strict=True):
@@ -146,7 +154,7 @@ def test_frames_out_of_nothing_are_no_test_frames() -> None:
     """R2544-05, R2544-40: net_null receives buffers with old contents; without the trial's number in a valid frame none of them counts."""
     with engine() as session:
         open_ports(session, gateway_v4(), "net_null0", "net_null1")
-        document = run_trial(session, duration_s=0.1)
+        document = valid_trial(session, duration_s=0.1)
     assert document["verdict"] == "FAIL"
     for direction in document["directions"].values():
         assert direction["received_frames"] == 0

@@ -20,12 +20,15 @@ from tests.wire.wire_session import (
     NOBODY,
     Document,
     cpus,
+    drop_captures,
     engine,
     memif_cable,
     one_worker,
     open_ports,
     run_trial,
+    until,
     valid_trial,
+    was_sent_whole,
 )
 
 pytestmark = pytest.mark.wire
@@ -68,17 +71,22 @@ def test_the_streams_of_a_direction_send_its_frames_each_once(plan: AddressPlan,
     workers = two_workers(receive_queues=1) if isinstance(streams, str) else streams_on_one_worker(streams)
     n = sum(sender["side"] == "left" for worker in workers for sender in worker["senders"])
     devices = {side: pcap_device(tmp_path, side, n) for side in ("left", "right")}
-    with engine() as session:
-        opened = open_ports(session, plan, devices["left"][0], devices["right"][0], workers=workers, seed=44)
-        document = run_trial(session, trial=3, rate_fps=10_010, duration_s=0.1)
-        session.request("close")
-        previews = [
-            session.request(
-                "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=44, direction=direction, count=1001, trial=3,
-                streams=n, source_mac=opened[side]["mac"], destination_mac=dut_mac,
-            )["frames"]
-            for direction, side, dut_mac in zip(("forward", "reverse"), ("left", "right"), NOBODY, strict=True)
-        ]  # fmt: skip
+
+    def captured() -> tuple[Document, list[list[Document]]]:
+        drop_captures(tmp_path)
+        with engine() as session:
+            opened = open_ports(session, plan, devices["left"][0], devices["right"][0], workers=workers, seed=44)
+            document = run_trial(session, trial=3, rate_fps=10_010, duration_s=0.1)
+            session.request("close")
+            return document, [
+                session.request(
+                    "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=44, direction=direction, count=1001,
+                    trial=3, streams=n, source_mac=opened[side]["mac"], destination_mac=dut_mac,
+                )["frames"]
+                for direction, side, dut_mac in zip(("forward", "reverse"), ("left", "right"), NOBODY, strict=True)
+            ]  # fmt: skip
+
+    document, previews = until(lambda found: was_sent_whole(found[0]), captured)
     version = plan.ip_version
     for side, direction, preview in zip(("left", "right"), ("forward", "reverse"), previews, strict=True):
         assert document["directions"][direction]["offered_frames"] == 1001
@@ -103,7 +111,7 @@ def test_two_cores_send_in_their_slots_of_one_schedule(tmp_path: Path) -> None:
         with engine() as session:
             open_ports(session, gateway_v4(), devices["left"][0], devices["right"][0], workers=two_workers(receive_queues=1))
             document = run_trial(session, rate_fps=SLOT_FPS, duration_s=1)
-        if all(d["offered_frames"] == d["intended_frames"] for d in document["directions"].values()):
+        if was_sent_whole(document):
             break
     slot_ticks = document["clock"]["ticks_per_second"] / SLOT_FPS
     for side in ("left", "right"):
@@ -167,7 +175,7 @@ def test_buffers_of_many_queues_fit_into_the_memory_that_is_asked_for(streams: i
         session.request(
             "open", host={"memory_mb": memory_mb}, ports=ports, workers=[worker], plan=gateway_v4().to_contract(), frame_size=64, seed=1
         )
-        document = run_trial(session, rate_fps=1000, duration_s=0.1)
+        document = until(was_sent_whole, lambda: run_trial(session, rate_fps=1000, duration_s=0.1))
     assert document["directions"]["forward"]["offered_frames"] == 100
 
 

@@ -22,6 +22,7 @@ from tests.wire.wire_session import (
     QUIET_FPS,
     Document,
     cpus,
+    drop_captures,
     engine,
     measure,
     memif_cable,
@@ -72,6 +73,7 @@ def test_the_wire_holds_the_tags_that_plan_frames_shows(plan: AddressPlan, tmp_p
     shapes: list[tuple[int, dict[str, Any]]] = [(size, {"vlan": [200, 100]}), (size - 8, {})]
 
     def captured() -> tuple[Document, list[Any]]:
+        drop_captures(tmp_path)
         with engine() as session:
             open_tagged(session, plan, (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}"), ([200, 100], []))
             document = run_trial(session, trial=9, directions=["forward"], duration_s=0.01)
@@ -101,6 +103,7 @@ def test_a_mix_of_sizes_and_versions_has_the_tags_of_its_link(tmp_path: Path) ->
     capture, tags, frames = tmp_path / "left.pcap", bytes.fromhex("88a800c881000064"), 500
 
     def captured() -> tuple[Document, Any]:
+        drop_captures(tmp_path)
         with engine() as session:
             devices = (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}")
             open_tagged(session, plan, devices, ([200, 100], []), frame_size=92, **mix_request(plan, size))

@@ -123,9 +123,14 @@ def until(holds: Callable[[Found], bool], measured: Callable[[], Found]) -> Foun
 
 
 def was_sent_whole(document: Document) -> bool:
-    """Whether each frame of the forward direction left: none is sent that a stall of this host has made too late."""
-    forward = document["directions"]["forward"]
-    return bool(forward["offered_frames"] == forward["intended_frames"])
+    """Whether each frame of each direction left: none is sent that a stall of this host has made too late."""
+    return all(direction["offered_frames"] == direction["intended_frames"] for direction in document["directions"].values())
+
+
+def drop_captures(folder: Path) -> None:
+    """Before they are made again: the engine overwrites none."""
+    for capture in folder.glob("*.pcap"):
+        capture.unlink()
 
 
 def measure(setup: Setup, plan: AddressPlan, frame_size: int) -> TrialResult:
