@@ -78,7 +78,8 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         )  # fmt: skip
     running = None
     try:
-        wait_until(told.exists, (folder / "scheduler.log").read_text, scheduler)
+        # It is there before it is written.
+        wait_until(lambda: told.exists() and told.read_text().rstrip().endswith("}"), (folder / "scheduler.log").read_text, scheduler)
         running = Cluster(folder, json.loads(told.read_text())["address"], environment)
         yield running
     finally:

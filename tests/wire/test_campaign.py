@@ -128,7 +128,7 @@ duration = "500ms"
 from = "100ms"
 tagged = 20
 inner-repetitions = 3
-invalid-retries = 4
+invalid-retries = 20
 patience = 20
 waits = "short"
 """
