@@ -22,7 +22,7 @@ from typing import Any
 from typer.main import get_command
 
 import evenhand
-from evenhand.cli.main import app
+from evenhand.cli.main import app_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ("evenhand-engine", "evenhand-router")
@@ -32,7 +32,7 @@ DOCUMENTS = "/usr/share/doc/evenhand"
 
 def pages() -> dict[str, str]:
     """File name to page."""
-    root = get_command(app)
+    root = get_command(app_of())
     verbs: dict[str, Any] = dict(sorted(root.commands.items()))  # type: ignore[attr-defined]
     made = {"evenhand.1": _front_page(root, verbs)}
     for name, command in verbs.items():

@@ -19,6 +19,16 @@ def test_a_command_loads_no_package_that_it_does_not_use() -> None:
     assert loaded.stdout.strip() == "[]"
 
 
+def test_a_command_line_loads_the_verb_that_it_names_and_no_other() -> None:
+    """All verbs together take longer to load than most of them take to run."""
+    program = (
+        "import sys; from evenhand.cli.main import main; main(['lab', 'status']); print([f'evenhand.cli.{n}' in sys.modules for n in %s])"
+    )
+    modules = ["lab", "plan", "router", "throughput", "demo", "run"]
+    loaded = subprocess.run([sys.executable, "-c", program % modules], capture_output=True, text=True, check=True)
+    assert loaded.stdout.splitlines()[-1] == "[True, False, False, False, False, False]"
+
+
 def test_a_module_is_what_it_would_be_without_delay() -> None:
     program = "from evenhand.lazy import lazy; m = lazy('wave'); import wave; print(m is wave, wave.open is m.open)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split() == ["True", "True"]

@@ -12,7 +12,7 @@ import pytest
 
 import evenhand
 from evenhand.cli.argument_names import OPTIONS, option_places, option_words
-from evenhand.cli.main import app, main
+from evenhand.cli.main import app_of, main
 from evenhand.cli.usage import as_typed
 from evenhand.errors import RequestError
 from evenhand.plan import make_plan
@@ -117,7 +117,7 @@ def test_every_option_of_the_table_is_one_of_some_verb() -> None:
     """A name that is changed in the verbs must be changed there too."""
     from typer.main import get_command
 
-    commands: list[Any] = [get_command(app)]
+    commands: list[Any] = [get_command(app_of())]
     for command in commands:
         commands += getattr(command, "commands", {}).values()
     assert set(OPTIONS.values()) <= {name for command in commands for parameter in command.params for name in parameter.opts}

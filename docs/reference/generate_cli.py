@@ -10,7 +10,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from evenhand.cli.main import app
+from evenhand.cli.main import app_of
 
 PAGE = Path(__file__).with_name("cli.md")
 HEAD = r"""# Command line
@@ -45,7 +45,7 @@ An error is three lines on stderr: what is wrong, where, what to do next. `--deb
 
 def render() -> str:
     """The page as it should be."""
-    return HEAD + "".join(_sections("evenhand", get_command(app)))
+    return HEAD + "".join(_sections("evenhand", get_command(app_of())))
 
 
 def _sections(name: str, command: Any) -> list[str]:

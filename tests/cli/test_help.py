@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from evenhand.cli.main import app
+from evenhand.cli.main import app_of
 from evenhand.cli.other_names import OTHER_NAMES
 from evenhand.plan import TOPOLOGIES, plan_title
 from tests.cli.running import Ended
@@ -24,7 +24,7 @@ def verbs(words: tuple[str, ...], command: Any) -> Iterator[tuple[str, Any]]:
         yield from verbs((*words, name), inner)
 
 
-VERBS = dict(verbs((), get_command(app)))
+VERBS = dict(verbs((), get_command(app_of())))
 
 
 @pytest.mark.parametrize("columns", [80, 100])

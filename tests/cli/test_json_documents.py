@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from typer.main import get_command
 
-from evenhand.cli.main import app
+from evenhand.cli.main import app_of
 from tests.cli.running import Ended
 from tests.exchange.confs import SIIT
 
@@ -89,7 +89,7 @@ def verbs(name: str, command: Any) -> list[str]:
 
 
 def test_every_verb_with_json_is_held_against_the_schema() -> None:
-    commands = {re.sub(r"^lab .*", "lab", verb) for verb in verbs("", get_command(app))}
+    commands = {re.sub(r"^lab .*", "lab", verb) for verb in verbs("", get_command(app_of()))}
     assert commands == {*LINES, *ELSEWHERE} == set(SCHEMA["properties"]["command"]["enum"])
 
 

@@ -17,7 +17,7 @@ import pytest
 from typer.main import get_command
 
 import evenhand
-from evenhand.cli.main import app
+from evenhand.cli.main import app_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,7 +38,7 @@ def pages() -> dict[str, str]:
 
 
 def _verbs() -> dict[str, Any]:
-    verbs: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    verbs: dict[str, Any] = get_command(app_of()).commands  # type: ignore[attr-defined]
     return verbs
 
 

@@ -44,6 +44,9 @@ loss-verification = 1
 invalid-retries = 4
 patience = 20
 waits = "short"
+wait-after-routing = "0s"
+wait-after-learning = "50ms"
+wait-restabilize = "50ms"
 [[suite]]
 name = "v4"
 [[suite]]

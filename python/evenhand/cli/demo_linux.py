@@ -17,7 +17,7 @@ from evenhand.progress import ProgressDisplay
 from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
-from evenhand.trial import USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, Waits, find_engine
+from evenhand.trial import SHORT_WAITS, USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, find_engine
 from evenhand.units import format_count, format_ratio
 
 LAB_NAME = "demo"
@@ -29,7 +29,6 @@ LOSS_RATIO = 0.02
 machine this was tuned on, stalls alone cost 0.4 to 1 % at any load; a search for less would find the stalls, not the router."""
 LOSS_VERIFICATIONS = 2
 """Stalls of the hypervisor come and go; a device at its limit loses in every trial."""
-DEMO_WAITS = Waits(after_routing_s=0.1, after_learning_s=0.2, residual_s=0.3, restabilize_s=0.2)
 MIN_CEILING_FPS = 50_000.0
 START_FPS = 500_000.0
 """Where the look for the tester's ceiling starts: up from there as long as trials pass, or down."""
@@ -150,7 +149,7 @@ def find_ceiling(
     size = plan.smallest_frame_size
     with ExitStack() as stack:
         tester = stack.enter_context(
-            open_tester(setup, plan, frame_size=size, seed=seed, directions=DIRECTIONS, engine=engine, waits=DEMO_WAITS)
+            open_tester(setup, plan, frame_size=size, seed=seed, directions=DIRECTIONS, engine=engine, waits=SHORT_WAITS)
         )
         writer = None
         if store is not None:
@@ -205,7 +204,7 @@ def _measure(
     bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
     found = bed.throughput(
         goal=replace(pace.goal, max_fps=ceiling_fps), name=f"{plan.name} {_hosts(plan)}", plan=plan, frame_size=plan.smallest_frame_size,
-        seed=seed, directions=DIRECTIONS, waits=DEMO_WAITS, limits=demo_limits(ceiling_fps), single_pair=single_pair,
+        seed=seed, directions=DIRECTIONS, waits=SHORT_WAITS, limits=demo_limits(ceiling_fps), single_pair=single_pair,
     )  # fmt: skip
     assert isinstance(found.search, ThroughputResult)
     # Routers keep entries that they only tried; what counts is who answered.

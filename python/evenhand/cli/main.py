@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Sequence
+from functools import cache
 from types import FrameType
 from typing import Annotated, Any
 
@@ -12,34 +14,8 @@ import typer
 from typer.main import get_command
 
 import evenhand
-from evenhand.cli import (
-    back_to_back,
-    burst,
-    check,
-    compare,
-    delay,
-    demo,
-    dut,
-    export,
-    import_verb,
-    lab,
-    learn,
-    loss,
-    plan,
-    plan_export,
-    predict,
-    prove,
-    recovery,
-    report,
-    router,
-    show,
-    status,
-    streams,
-    throughput,
-    trial,
-    worker,
-)
-from evenhand.cli import run as run_verb
+from evenhand.cli import streams
+from evenhand.cli.places import GROUPS, VERBS, register
 from evenhand.cli.told import tell
 from evenhand.cli.usage import as_typed, is_plain_help, usage_error
 from evenhand.cli.verbs import Verbs
@@ -49,42 +25,28 @@ from evenhand.new_file import is_disk_full
 INTERRUPTED = 130
 TERMINATED = 143
 
-app = Verbs(
-    help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
-    epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout full, 130 interrupted, "
-    "141 stdout's reader gone. "
-    "Try: evenhand plan show gateway-v4",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-plan.app.command("prove", epilog=prove.EXAMPLE)(prove.prove)
-plan.app.command("export", epilog=plan_export.EXAMPLE)(plan_export.export_plan)
-app.add_typer(plan.app, name="plan")
-app.add_typer(dut.app, name="dut")
-app.add_typer(lab.app, name="lab")
-app.command("check", epilog=check.EXAMPLE)(check.check)
-app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
-app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
-app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
-app.command("router", epilog=router.EXAMPLE)(router.router)
-app.command("back-to-back", epilog=back_to_back.EXAMPLE)(back_to_back.back_to_back)
-app.command("burst", epilog=burst.EXAMPLE)(burst.burst)
-app.command("latency", epilog=delay.LATENCY_EXAMPLE)(delay.latency)
-app.command("pdv", epilog=delay.PDV_EXAMPLE)(delay.pdv)
-app.command("learn", epilog=learn.EXAMPLE)(learn.learn_hosts)
-app.command("loss", epilog=loss.EXAMPLE)(loss.loss)
-app.command("recovery", epilog=recovery.EXAMPLE)(recovery.recovery)
-app.command("run", epilog=run_verb.EXAMPLE)(run_verb.run)
-app.command("status", epilog=status.EXAMPLE)(status.status)
-app.command("report", epilog=report.EXAMPLE)(report.report)
-app.command("import", epilog=import_verb.EXAMPLE)(import_verb.import_file)
-app.command("throughput", epilog=throughput.EXAMPLE)(throughput.throughput)
-app.command("show", epilog=show.EXAMPLE)(show.show)
-app.command("export", epilog=export.EXAMPLE)(export.export)
-app.command("trial", epilog=trial.EXAMPLE)(trial.trial)
-app.command("worker", epilog=worker.EXAMPLE)(worker.worker)
+
+@cache
+def app_of(names: tuple[str, ...] = (*GROUPS, *VERBS)) -> Verbs:
+    """The command with these verbs and groups; all of them unless told otherwise."""
+    app = Verbs(
+        help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
+        epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout full, 130 interrupted, "
+        "141 stdout's reader gone. "
+        "Try: evenhand plan show gateway-v4",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    register(app, names)
+    return app
+
+
+def app_for(arguments: Sequence[str]) -> Verbs:
+    """The command with the one verb that this command line names, or with all if its first word is none."""
+    return app_of(tuple(arguments[:1])) if arguments and arguments[0] in {*GROUPS, *VERBS} else app_of()
 
 
 def _print_version(is_asked: bool) -> None:
@@ -93,7 +55,6 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version)] = False,
@@ -114,7 +75,7 @@ def main(arguments: list[str]) -> int:
         )
 
     try:
-        code = app(arguments, standalone_mode=False, prog_name="evenhand")
+        code = app_for(arguments)(arguments, standalone_mode=False, prog_name="evenhand")
         sys.stdout.flush()
     except OutputError as error:
         streams.drop()
@@ -149,7 +110,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 def _options_of(arguments: list[str]) -> set[str]:
     """What the verb has; nothing if there is none."""
-    command: Any = get_command(app)
+    command: Any = get_command(app_for(arguments))
     for word in arguments:
         command = getattr(command, "commands", {}).get(word, command)
     return {name for parameter in command.params for name in parameter.opts}
@@ -158,12 +119,10 @@ def _options_of(arguments: list[str]) -> set[str]:
 def _command_of(arguments: list[str]) -> str | None:
     """The verb as documents name it; None if there is none."""
     words = [argument for argument in arguments if not argument.startswith("-")]
-    names = {command.name for command in app.registered_commands}
-    groups = {group.name for group in app.registered_groups}
-    if words and words[0] in groups:
+    if words and words[0] in GROUPS:
         # All three of `lab` write the same document.
         return words[0] if words[0] == "lab" else " ".join(words[:2])
-    return words[0] if words and words[0] in names else None
+    return words[0] if words and words[0] in VERBS else None
 
 
 def _of_the_host(error: OSError | MemoryError) -> HostError:
