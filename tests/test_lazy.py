@@ -21,7 +21,10 @@ def test_a_command_loads_no_package_that_it_does_not_use() -> None:
 
 def test_a_command_line_loads_the_verb_that_it_names_and_no_other() -> None:
     """All verbs together take longer to load than most of them take to run."""
-    program = "import sys; from evenhand.cli.main import main; main(['lab', 'status', 'linux']); print([f'evenhand.cli.{n}' in sys.modules for n in %s])"
+    program = (
+        "import sys; from evenhand.cli.main import main; main(['lab', 'status', 'linux'])\n"
+        "print([f'evenhand.cli.{name}' in sys.modules for name in %s])"
+    )
     modules = ["lab", "plan", "router", "throughput", "demo", "run"]
     loaded = subprocess.run([sys.executable, "-c", program % modules], capture_output=True, text=True, check=True)
     assert loaded.stdout.splitlines()[-1] == "[True, False, False, False, False, False]"
