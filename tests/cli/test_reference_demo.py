@@ -22,6 +22,8 @@ from tests.cli.test_json_documents import validate
 pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
 EVENHAND = [sys.executable, "-m", "evenhand"]
 GUARD_S = 240
+STALLED_GUARD_S = 1200
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +68,29 @@ def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
         assert reference not in text.replace("http://www.w3.org/", "").replace("http://purl.org/", "").replace(
             "http://creativecommons.org/", ""
         )
+
+
+@pytest.mark.slow
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="taking a CPU away needs root")
+@pytest.mark.parametrize("cpu", [0, -1], ids=["of-the-router", "of-the-tester"])
+def test_a_demo_comes_to_its_end_on_a_host_that_takes_cpus_away(tmp_path: Path, cpu: int) -> None:
+    """SEED-69, SEED-70, SEED-71: three numbers, none of them that of the host, however many trials it spoils."""
+    stalled = sorted(os.sched_getaffinity(0))[cpu]
+    injector = subprocess.Popen([sys.executable, ROOT / "tests" / "stall.py", str(stalled), str(STALLED_GUARD_S), "1500", "7"])
+    try:
+        command = [*EVENHAND, "demo", "--json", "--run", str(tmp_path / "demo.evenhand")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=STALLED_GUARD_S, check=False)
+        assert injector.poll() is None
+    finally:
+        injector.kill()
+        injector.wait()
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    validate(document)
+    assert [search["is_as_predicted"] for search in document["searches"]] == [True] * 3, done.stderr
+    stored = [len(search.trials) for search in read_run(tmp_path / "demo.evenhand").searches]
+    assert sum(stored) == sum(len(search["trials"]) + search["trials_given_up"] for search in document["searches"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])

@@ -36,6 +36,8 @@ class BiasCase:
     result: ThroughputResult
     counters: dict[str, Any]
     """Of the router; recorded, never judged by (SEED-07)."""
+    given_up: ThroughputResult | None = None
+    """A search with longer trials before this one, which ended at the tester's limit."""
 
     @property
     def addresses(self) -> str:
@@ -157,7 +159,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
         which = "Each search" if len(errors) == len(cases) else f"What was found, in {len(errors)} of {len(cases)} searches,"
         lines.append(
             f"{which} is within {show_percent(max(errors))} of its prediction (the searches stop at"
-            f" {format_ratio(first.result.goal.precision)})."
+            f" {format_ratio(max(case.result.goal.precision for case in cases))})."
         )
     assert model.rate_fps is not None
     lines.append(
@@ -167,6 +169,11 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     )
     counts = ", ".join("/".join(str(case.result.count(verdict)) for verdict in Verdict) for case in cases)
     lines.append(f"Trials PASS/FAIL/INVALID: {counts}. INVALID trials were repeated; they say nothing of the router.")
+    for given_up in (case.given_up for case in cases if case.given_up is not None):
+        lines.append(
+            f"Before them, a search with trials of {format_duration(given_up.goal.duration_s)} was given up after"
+            f" {format_count(len(given_up.trials))} trials: this host takes the tester's CPUs away too often for them."
+        )
     figures = WorstTesterFigures.of(trial.result for case in cases for trial in case.result.trials)
     away_us = max(case.counters["model"]["longest_gap_us"] for case in cases)
     late_us = figures.max_overdue_us or 0.0
@@ -198,6 +205,7 @@ def bias_document(cases: Sequence[BiasCase]) -> dict[str, Any]:
                 "error": case.error,
                 "is_as_predicted": case.is_as_predicted,
                 "elements_at_work": case.elements_at_work,
+                "trials_given_up": 0 if case.given_up is None else len(case.given_up.trials),
                 "router": case.counters,
             }
             for case in cases
