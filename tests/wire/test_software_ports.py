@@ -113,7 +113,7 @@ def test_a_port_into_the_void_loses_everything() -> None:
     """R2544-26: loss is a result, never an error: FAIL with loss ratio 1."""
     with engine() as session:
         open_ports(session, gateway_v4(), "net_null0,no-rx=1", "net_null1,no-rx=1")
-        document = run_trial(session)
+        document = valid_trial(session)
     assert document["verdict"] == "FAIL"
     assert document["loss_ratio"] == 1
     forward = document["directions"]["forward"]
