@@ -11,10 +11,11 @@ import os
 import sys
 
 import evenhand.campaign_progress  # noqa: F401
-from evenhand.cli.main import run
+from evenhand.cli.main import app_of, run
 
 
 def main() -> None:
+    app_of(("run",))
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from evenhand.cli import main as cli
+from evenhand.cli import places
 
 EVENHAND = f"{sys.executable} -m evenhand"
 SHOW = f"{EVENHAND} plan show gateway-v4"
@@ -69,6 +70,18 @@ def test_an_error_that_no_verb_has_foreseen_is_three_lines(monkeypatch: pytest.M
         assert "Traceback" not in said
         cli.main(["--debug"])
         assert type(error).__name__ in capsys.readouterr().err
+
+
+def test_a_verb_that_cannot_be_loaded_is_three_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(name: str) -> None:
+        raise ImportError(f"no module named {name!r}")
+
+    cli.app_of.cache_clear()
+    monkeypatch.setattr(places, "import_module", fail)
+    assert cli.main(["status", "a.evenhand"]) == 4
+    said = capsys.readouterr().err
+    assert "a bug of Evenhand: ImportError: no module named 'evenhand.cli.status'" in said
+    assert "Traceback" not in said
 
 
 def test_an_error_does_nothing_to_the_terminal(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_seeded_defects_are_counted_exactly(name: str) -> None:
         directions = document["directions"].values()
         refused = sum(counters[side]["transmit_dropped_frames"] for side in ("left", "right"))
         if refused == 0 and was_sent_whole(document) and all(d["receiver"]["gap_frames"] == 0 for d in directions):
-            break  # else the host took the tester's CPU away for longer than the rings last, and those losses are real
+            break  # else the host took the tester's CPU away: not every frame left, or the rings overflowed, and those losses are real
     assert counters["defects"] == {"lost_frames": 1, "duplicated_frames": 1, "reordered_frames": 1, "corrupted_frames": 1}
     found = {kind: sum(d[f"{kind}_frames"] for d in directions) for kind in ("duplicated", "reordered", "corrupted", "received", "foreign")}
     # The corrupted frame is no test frame any more: with the lost one, two are missing.

@@ -22,9 +22,9 @@ Found = TypeVar("Found")
 NOBODY = ("02:00:00:00:d0:01", "02:00:00:00:d0:02")
 """DUT MACs for wires without a DUT."""
 FAST_WAITS = {"after_routing_s": 0, "after_learning_s": 0.05, "residual_s": 0.2, "restabilize_s": 0}
-PATIENT = {"overdue_tolerance": 1, "longest_overdue_us": 1e9, "offered_tolerance": 1e-6}
-"""For tests of counts on a busy machine: being late is not what they are about, but every frame is to leave. What a stall of this host
-makes too late at the end of a trial is not sent; such a trial is INVALID, and made again by `valid_trial`."""
+PATIENT = {"overdue_tolerance": 1, "longest_overdue_us": 1e9, "offered_tolerance": 0.1}
+"""For tests of counts on a busy machine: being late is not what they are about. A trial of which not every frame left is INVALID all the
+same: `valid_trial` makes it again."""
 MOST_ATTEMPTS = 30
 QUIET_FPS = 20_000
 """Rings of software ports hold 50 ms and more of it."""

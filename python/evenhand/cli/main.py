@@ -70,9 +70,10 @@ def main(arguments: list[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
 
     def told(error: EvenhandError) -> int:
-        return tell(
-            as_typed(error, arguments, _options_of(arguments)), _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug
-        )
+        return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
+
+    def told_as_typed(error: EvenhandError) -> int:
+        return told(as_typed(error, arguments, _options_of(arguments)))
 
     try:
         code = app_for(arguments)(arguments, standalone_mode=False, prog_name="evenhand")
@@ -81,11 +82,11 @@ def main(arguments: list[str]) -> int:
         streams.drop()
         if error.is_closed_pipe:
             return streams.BROKEN_PIPE
-        return told(error)
+        return told_as_typed(error)
     except EvenhandError as error:
-        return told(error)
+        return told_as_typed(error)
     except typer.TyperException as error:
-        return RequestError.exit_code if is_plain_help(error) else told(usage_error(error))
+        return RequestError.exit_code if is_plain_help(error) else told_as_typed(usage_error(error))
     except (OSError, MemoryError) as error:
         return told(_of_the_host(error))
     except Exception as error:

@@ -172,7 +172,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     for given_up in (case.given_up for case in cases if case.given_up is not None):
         lines.append(
             f"Before them, a search with trials of {format_duration(given_up.goal.duration_s)} was given up after"
-            f" {format_count(len(given_up.trials))} trials: this host takes the tester's CPUs away too often for them."
+            f" {format_count(len(given_up.trials))} trials: too many of them came out INVALID on this host."
         )
     figures = WorstTesterFigures.of(trial.result for case in cases for trial in case.result.trials)
     away_us = max(case.counters["model"]["longest_gap_us"] for case in cases)
