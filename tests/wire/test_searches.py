@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) 
 LIMIT_FPS = 20_000.0
 QUEUE_FRAMES = 512
 """25 ms at that rate: what a busy host makes late, and does not count as overdue, must fit in."""
-WIDTH = 0.04
+WIDTH = 0.03
 FINAL_S = 1.0
 PDR = 0.2
 ATTEMPTS = 3
