@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.campaign import expand, make_campaign
-from evenhand.campaign.worker import Bed, check_fit, own_address
-from evenhand.errors import RequestError
+from evenhand.campaign.dask_address import own_address, scheduler_place
+from evenhand.campaign.worker import Bed, check_fit
+from evenhand.errors import HostError, RequestError
 from tests.cli.running import TESTBED, Ended
 
 Run = Callable[..., Ended]
@@ -69,20 +70,61 @@ def test_a_worker_says_that_it_looks_for_its_scheduler_and_gives_up_in_the_end(
     assert address in lines[-2]
 
 
-@pytest.mark.parametrize("address", ["nonsense", "tcp://192.0.2.1", "http://192.0.2.1:1"])
-def test_what_is_no_address_is_a_bad_request(evenhand: Run, campaign: Path, address: str) -> None:
-    pytest.importorskip("distributed")
+NO_ADDRESSES = ["nonsense", "tcp://192.0.2.1", "tcp://:1", "tcp://192.0.2.1:65536", "tcp://::1:1", "http://192.0.2.1:1", "inproc://1/2/3"]
+
+
+@pytest.mark.parametrize("address", NO_ADDRESSES)
+def test_what_is_no_address_is_a_bad_request_before_a_client_is_made(
+    evenhand: Run, campaign: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client of dask that fails for its address is left open; closed by Python while the next one starts, it made that wait for ever."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(distributed, "Client", None)
     ended = evenhand("run", campaign, "--scheduler", address)
     assert ended.code == 2, ended.err
+    assert address in ended.err
     assert "tcp://HOST:8786" in ended.err
 
 
+@pytest.mark.parametrize("address", NO_ADDRESSES)
+@pytest.mark.parametrize("host", [(), ("--host", "127.0.0.1")], ids=["own address", "given address"])
+def test_a_worker_refuses_what_is_no_address(
+    evenhand: Run, engine_playing: Play, testbed: Path, address: str, host: tuple[str, ...]
+) -> None:
+    pytest.importorskip("distributed")
+    engine_playing("simulated-640000")
+    ended = evenhand("worker", address, testbed, *host)
+    assert ended.code == 2, ended.err
+    assert address in ended.err
+
+
+def test_tls_without_certificates_says_where_they_are_named(evenhand: Run, engine_playing: Play, testbed: Path, campaign: Path) -> None:
+    """It was reported as a bug of Evenhand."""
+    pytest.importorskip("distributed")
+    engine_playing("simulated-640000")
+    for arguments in (("worker", "tls://127.0.0.1:9", testbed), ("run", campaign, "--scheduler", "tls://127.0.0.1:9")):
+        ended = evenhand(*arguments)
+        assert ended.code == 3, ended.err
+        assert "distributed.yaml" in ended.err
+
+
+def test_certificates_that_are_not_there_and_encryption_that_is_asked_for_are_said(tmp_path: Path) -> None:
+    dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")
+    missing = {f"distributed.comm.tls.{key}": str(tmp_path / "missing.pem") for key in ("ca-file", "client.cert", "client.key")}
+    with dask.config.set(missing), pytest.raises(HostError, match="dask cannot use its certificates"):
+        scheduler_place("tls://127.0.0.1:9", where="--scheduler", role="client")
+    with dask.config.set({"distributed.comm.require-encryption": True}), pytest.raises(RequestError) as refused:
+        scheduler_place("tcp://127.0.0.1:9", where="--scheduler", role="client")
+    assert "tls://127.0.0.1:9" in refused.value.next_step
+
+
 @pytest.mark.parametrize(
-    ("address", "own"), [("tcp://127.0.0.1:8786", "127.0.0.1"), ("tcp://[::1]:8786", "::1"), ("tls://127.0.0.1:1", "127.0.0.1")]
+    ("address", "own"), [("tcp://127.0.0.1:8786", "127.0.0.1"), ("tcp://[::1]:8786", "::1"), ("127.0.0.1:1", "127.0.0.1")]
 )
 def test_a_worker_listens_where_it_reaches_its_scheduler_and_nowhere_else(address: str, own: str) -> None:
     pytest.importorskip("distributed")
-    assert own_address(address) == own
+    assert own_address(scheduler_place(address, where="ADDRESS", role="worker")) == own
 
 
 def test_a_testbed_that_cannot_take_part_is_refused_by_its_workers_name(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import evenhand
+from evenhand.campaign.dask_address import import_distributed, no_scheduler, scheduler_place
 from evenhand.campaign.events import OnCampaignEvent, PointArrived
 from evenhand.campaign.file import Reference
 from evenhand.campaign.measure import PointOrder
-from evenhand.campaign.worker import Answer, import_distributed, measure_here, no_scheduler, resources_for, why_not_here
-from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.campaign.worker import Answer, measure_here, resources_for, why_not_here
+from evenhand.errors import EvenhandError, HostError
 from evenhand.procedure import Note
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
@@ -180,16 +181,15 @@ def connected(address: str) -> Iterator[ScheduledExecutor]:
     """An executor on the workers of this scheduler, as long as the block goes on.
 
     Raises:
-        HostError: dask.distributed is not installed; no scheduler answers.
+        HostError: dask.distributed is not installed or has no certificates; no scheduler answers.
         RequestError: That is no address.
     """
     distributed = import_distributed()
+    scheduler_place(address, where="--scheduler", role="client")
     try:
         client = distributed.Client(address, timeout=CONNECT_S, name="evenhand-run")
     except (OSError, TimeoutError) as error:
-        raise no_scheduler(address, error) from error
-    except ValueError as error:
-        raise RequestError(str(error), where="--scheduler", next_step="Write tcp://HOST:8786.") from error
+        raise no_scheduler(address) from error
     told: queue.SimpleQueue[str] = queue.SimpleQueue()
     topic = f"evenhand-{uuid.uuid4()}"
     try:

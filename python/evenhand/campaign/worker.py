@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import queue
-import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor as FutureExecutor
@@ -14,12 +12,12 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import evenhand
 from evenhand.analysis.words import show_value
 from evenhand.campaign.collecting import CollectingKeeper
+from evenhand.campaign.dask_address import import_distributed, no_scheduler, own_address, scheduler_place
 from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
 from evenhand.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
 from evenhand.campaign.file import Reference
@@ -60,21 +58,6 @@ class Answer:
     point: RemotePoint
     error: EvenhandError | None
     """Why nobody should hand it another one."""
-
-
-def import_distributed() -> ModuleType:
-    """HostError if it is not installed."""
-    try:
-        import distributed
-    except ImportError as error:
-        raise HostError(
-            "campaigns over several testbeds need dask.distributed, which is not installed",
-            where="evenhand[distributed]",
-            next_step="Install it here, on each worker and where the scheduler runs: pip install 'evenhand[distributed]'",
-        ) from error
-    # It tells of every connection; what concerns a user is told here.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    return distributed
 
 
 def resources_for(name: str = "") -> dict[str, float]:
@@ -134,7 +117,8 @@ class WorkerProcess:
             HostError: No scheduler answers there; it has gone.
         """
         global _here
-        place = host or own_address(address)
+        scheduler = scheduler_place(address, where="ADDRESS", role="worker")
+        place = host or own_address(scheduler)
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
         with own_folder() as folder:
@@ -175,7 +159,7 @@ class WorkerProcess:
                     f"another worker has the name {self.bed.name!r}", where="--name", next_step="Give this one another: --name NAME."
                 ) from error
             if any(isinstance(cause, OSError | TimeoutError) for cause in causes):
-                raise no_scheduler(address, error) from error
+                raise no_scheduler(address) from error
             raise
         return worker
 
@@ -239,7 +223,7 @@ def _tell_while(starting: Future[T], address: str, say: Callable[[str], object])
             waited_s += STILL_S
             if waited_s >= CONNECT_S + CLOSE_S:
                 starting.cancel()
-                raise no_scheduler(address, error) from error
+                raise no_scheduler(address) from error
             say(f"No answer from {address} for {waited_s:.0f} s; it is tried for {CONNECT_S:.0f} s. Ctrl-C ends it.")
 
 
@@ -291,37 +275,6 @@ def describe_repetition(event: RepetitionEnded) -> str:
         figure = FIGURES[point.procedure]
         found = f"{figure.name} {show_value(event.value, figure)}" + (" per direction" if figure.unit == "fps" else "")
     return f"{point.key}, repetition {event.job.repetition} of {point.repetitions}: {found}"
-
-
-def own_address(address: str) -> str:
-    """The address of this machine from which that of a scheduler is reached: there a worker listens, and nowhere else.
-
-    RequestError if it is none. No name or route leads there: HostError.
-    """
-    import_distributed()
-    from distributed.comm.addressing import normalize_address, parse_host_port
-
-    try:
-        host, port = parse_host_port(normalize_address(address).partition("://")[2])
-        if not host or not port:
-            raise ValueError
-    except ValueError as error:
-        raise RequestError(f"{address!r} is no address of a scheduler", where="ADDRESS", next_step="Write tcp://HOST:8786.") from error
-    try:
-        family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.connect(target)  # sends nothing
-            return str(probe.getsockname()[0])
-    except OSError as error:
-        raise no_scheduler(address, error) from error
-
-
-def no_scheduler(address: str, error: BaseException) -> HostError:
-    """What is said where nobody answers."""
-    del error
-    return HostError(
-        "no scheduler of dask answers there", where=address, next_step="Start it on that machine: dask scheduler --host ITS-LAB-ADDRESS"
-    )
 
 
 @contextmanager

@@ -35,7 +35,8 @@ def worker(
     A scheduler may have its workers run anything. Use one that is yours, in your lab's network.
     """
     # Takes longer to load than most commands to run.
-    from evenhand.campaign.worker import Bed, WorkerProcess, describe_repetition, import_distributed
+    from evenhand.campaign.dask_address import import_distributed
+    from evenhand.campaign.worker import Bed, WorkerProcess, describe_repetition
 
     import_distributed()
     check_testbed(testbed)

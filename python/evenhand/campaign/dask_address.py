@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: where a scheduler of dask.distributed is, looked at before anything is started towards it.
+
+dask's own `Client` is not asked: one that fails for its address is left open, and Python may close it in the middle of
+starting the next, which then waits for itself for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from types import ModuleType
+from typing import Any, Literal, NamedTuple
+
+from evenhand.errors import HostError, RequestError
+
+GUIDE = "docs/how-to/measure-on-several-testbeds.md"
+Role = Literal["client", "worker"]
+
+
+class SchedulerPlace(NamedTuple):
+    """Where a scheduler is."""
+
+    address: str
+    """As the user wrote it."""
+    host: str
+    port: int
+
+
+def import_distributed() -> ModuleType:
+    """HostError if it is not installed."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise HostError(
+            "campaigns over several testbeds need dask.distributed, which is not installed",
+            where="evenhand[distributed]",
+            next_step="Install it here, on each worker and where the scheduler runs: pip install 'evenhand[distributed]'",
+        ) from error
+    # It tells of every connection; what concerns a user is told here.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed
+
+
+def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
+    """What an address means, if one of this kind can be reached as dask is configured here. Nothing is sent.
+
+    Args:
+        where: Argument or option that holds the address.
+        role: Whose certificate dask's configuration must name for `tls://`.
+
+    Raises:
+        RequestError: It is no address, or not of the kind that dask's configuration demands.
+        HostError: dask.distributed is not installed; the certificates for `tls://` cannot be used.
+    """
+    distributed = import_distributed()
+    from distributed.comm.addressing import get_address_host_port, normalize_address
+
+    try:
+        whole = normalize_address(address)
+        scheme = whole.partition("://")[0]
+        host, port = get_address_host_port(whole, strict=True)
+        if scheme not in ("tcp", "tls") or not host or not 0 < port < 1 << 16:
+            raise ValueError
+    except ValueError as error:
+        raise RequestError(f"{address!r} is no address of a scheduler", where=where, next_step="Write tcp://HOST:8786.") from error
+    try:
+        settings: dict[str, Any] = distributed.Security().get_connection_args(role)
+    except OSError as error:
+        raise _no_certificate(f"dask cannot use its certificates: {error}", address) from error
+    if scheme == "tls" and settings["ssl_context"] is None:
+        raise _no_certificate(f"tls:// needs certificates, and dask's configuration names none for a {role}", address)
+    if scheme == "tcp" and settings["require_encryption"]:
+        raise RequestError(
+            f"dask's configuration requires encryption, and {address!r} has none", where=where, next_step=f"Write tls://{host}:{port}."
+        )
+    return SchedulerPlace(address, host, port)
+
+
+def own_address(scheduler: SchedulerPlace) -> str:
+    """The address of this machine from which the scheduler is reached: there a worker listens, and nowhere else.
+
+    HostError if no name or route leads there.
+    """
+    try:
+        family, kind, protocol, _, target = socket.getaddrinfo(scheduler.host, scheduler.port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(target)  # sends nothing
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        raise no_scheduler(scheduler.address) from error
+
+
+def no_scheduler(address: str) -> HostError:
+    """What is said where nobody answers."""
+    certificates = ", with a certificate of the same authority" if address.startswith("tls://") else ""
+    return HostError(
+        "no scheduler of dask answers there", where=address,
+        next_step=f"Start it on that machine{certificates}: dask scheduler --host ITS-LAB-ADDRESS",
+    )  # fmt: skip
+
+
+def _no_certificate(what: str, address: str) -> HostError:
+    return HostError(what, where=address, next_step=f"Name them in ~/.config/dask/distributed.yaml, as {GUIDE} shows.")
