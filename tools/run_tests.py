@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCTEST_COUNTS = re.compile(r"\[doctest\] test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped")
 ENDLESS_S = 2700
 """A suite that takes longer hangs."""
+HANGS_S = 600.0
+"""A test that takes longer hangs. The longest takes a minute alone, and a few on a machine that stalls."""
 _KEPT: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
 """What a suite prints is kept until it has ended."""
 
@@ -101,6 +103,17 @@ def run_cpp_suites() -> list[Outcome]:
     ]
 
 
+def pytest_command(report: Path, *, at_once: int, hangs_s: float = HANGS_S) -> list[str]:
+    """pytest, which tells where each thread of a test stands that hangs, and ends that process.
+
+    Args:
+        at_once: With 2 and more, a test that hangs has failed, and the others go on; alone it ends the suite.
+    """
+    command = [sys.executable, "-m", "pytest", f"--junitxml={report}"]
+    command += ["-o", f"faulthandler_timeout={hangs_s}", "-o", "faulthandler_exit_on_timeout=true"]
+    return command + (["-n", str(at_once), "--dist", "worksteal"] if at_once > 1 else [])
+
+
 def run_python_tests(name: str, marked: str, *, at_once: int = 1, is_beside: bool = False) -> Outcome:
     """What is marked so under tests/, with the reason of each skip.
 
@@ -110,9 +123,8 @@ def run_python_tests(name: str, marked: str, *, at_once: int = 1, is_beside: boo
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-m", f"({marked}) and not slow and not vm and not nic"]
-        command += ["-rs", "--durations=40", "--durations-min=4", f"--junitxml={report}"]
-        command += ["-n", str(at_once), "--dist", "worksteal"] if at_once > 1 else []
+        command = pytest_command(report, at_once=at_once)
+        command += ["-m", f"({marked}) and not slow and not vm and not nic", "-rs", "--durations=40", "--durations-min=4"]
         try:
             ended = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False, **(_KEPT if is_beside else {}))
         except subprocess.TimeoutExpired:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tools.run_tests import Outcome, read_doctest, read_pytest
+from tools.run_tests import Outcome, pytest_command, read_doctest, read_pytest
 
 COUNTS = "[doctest] test cases:  12 |  {} passed | {} failed | {} skipped\n[doctest] assertions: 99 | 99 passed | 0 failed |\n"
 
@@ -45,3 +47,24 @@ def test_a_python_suite_is_read_from_its_report(tmp_path: Path, attributes: str,
 
 def test_a_missing_report_is_a_failure(tmp_path: Path) -> None:
     assert not read_pytest("P", tmp_path / "none.xml", 0).is_good
+
+
+@pytest.mark.parametrize(
+    ("at_once", "expected"), [(2, Outcome(name="P", passed=20, failed=1)), (1, Outcome(name="P", trouble="no report, exit code 1"))]
+)
+def test_a_test_that_hangs_is_named_and_shows_where_it_stands(tmp_path: Path, at_once: int, expected: Outcome) -> None:
+    """A whole suite hung for its 45 minutes, and nobody could say in which test."""
+    (tmp_path / "test_waiting.py").write_text(
+        "import threading, pytest\n"
+        "def test_waits():\n    threading.Event().wait()\n"
+        "@pytest.mark.parametrize('n', range(20))\ndef test_goes_on(n):\n    pass\n"
+    )  # fmt: skip
+    report = tmp_path / "report.xml"
+    # The pytest within is told nothing by the one around it.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    ended = subprocess.run(
+        [*pytest_command(report, at_once=at_once, hangs_s=1.5), "test_waiting.py"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert 'test_waiting.py", line 3 in test_waits' in ended.stdout
+    assert read_pytest("P", report, ended.returncode) == expected, ended.stdout
