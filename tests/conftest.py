@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -22,7 +23,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cpu-each", action="store_true", help="keep each process of pytest-xdist, and all that it starts, on a CPU of its own"
+    )
     parser.addoption("--stall-cpu", type=int, metavar="CPU", help="take this CPU away for 20 to 150 ms now and then (tests/stall.py; root)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if worker and config.getoption("--cpu-each"):
+        cpus = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cpus[int(worker.removeprefix("gw")) % len(cpus)]})
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("two_cpus") and len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("takes two CPUs")
 
 
 @pytest.fixture(scope="session", autouse=True)

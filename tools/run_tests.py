@@ -25,6 +25,8 @@ ENDLESS_S = 2700
 """A suite that takes longer hangs."""
 HANGS_S = 600.0
 """A test that takes longer hangs. The longest takes a minute alone, and a few on a machine that stalls."""
+ONE_CPU = "wire and not two_cpus and not root"
+"""Tests of a tester alone. What is tagged `root` shares with others what the kernel has once."""
 _KEPT: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
 """What a suite prints is kept until it has ended."""
 
@@ -114,16 +116,18 @@ def pytest_command(report: Path, *, at_once: int, hangs_s: float = HANGS_S) -> l
     return command + (["-n", str(at_once), "--dist", "worksteal"] if at_once > 1 else [])
 
 
-def run_python_tests(name: str, marked: str, *, at_once: int = 1, is_beside: bool = False) -> Outcome:
+def run_python_tests(name: str, marked: str, *, at_once: int = 1, has_cpu_each: bool = False, is_beside: bool = False) -> Outcome:
     """What is marked so under tests/, with the reason of each skip.
 
     Args:
-        at_once: Tests that run at the same time. 1 where they send frames: each other's load would spoil their trials.
+        at_once: Tests that run at the same time. 1 where tester and DUT have all CPUs: others would spoil their trials.
+        has_cpu_each: Each of those at once has a CPU of its own, which it does not leave.
         is_beside: Another suite prints meanwhile; this one prints when it has ended.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = pytest_command(report, at_once=at_once)
+        command += ["--cpu-each"] if has_cpu_each and at_once > 1 else []
         command += ["-m", f"({marked}) and not slow and not vm and not nic", "-rs", "--durations=40", "--durations-min=4"]
         try:
             ended = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False, **(_KEPT if is_beside else {}))
@@ -138,15 +142,18 @@ def main() -> int:
     start = time.monotonic()
     # Tests start a thousand commands. Some systems forbid Python to keep what it compiled, and each command then compiles all of Evenhand.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # C++ tests, and Python tests that send nothing, ask no clock: they share the CPUs. Whoever sends frames has them alone.
+    cpus = min(len(os.sched_getaffinity(0)), 8)
+    # C++ tests, and Python tests that send nothing, ask no clock: they share the CPUs. Who sends frames has them alone.
     with ThreadPoolExecutor(max_workers=2) as beside:
         cpp = beside.submit(run_cpp_suites)
         # One after the other: labs change limits that all namespaces share.
         in_namespaces = beside.submit(run_python_tests, "Python tests in namespaces", "root and not wire", is_beside=True)
-        without_an_engine = run_python_tests("Python tests", "not wire and not root", at_once=min(max(os.cpu_count() or 1, 2), 8))
+        without_an_engine = run_python_tests("Python tests", "not wire and not root", at_once=max(cpus, 2))
         outcomes = [*cpp.result(), without_an_engine, in_namespaces.result()]
+    print("\n== Python tests on ports, a CPU each", flush=True)
+    outcomes.append(run_python_tests("Python tests on ports, a CPU each", ONE_CPU, at_once=cpus, has_cpu_each=True))
     print("\n== Python tests on ports", flush=True)
-    outcomes.append(run_python_tests("Python tests on ports", "wire"))
+    outcomes.append(run_python_tests("Python tests on ports", f"wire and not ({ONE_CPU})"))
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)

@@ -19,7 +19,7 @@ from evenhand.programs import ENGINE, ROUTER, find_program
 from evenhand.series import read_run
 from tests.cli.test_json_documents import validate
 
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 EVENHAND = [sys.executable, "-m", "evenhand"]
 GUARD_S = 240
 STALLED_GUARD_S = 1200

@@ -94,9 +94,6 @@ def programs() -> None:
             pytest.skip(str(error))
 
 
-needs_two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
-
-
 def start_router(folder: Path, testbed: str, *options: str, plan: str = "gateway-v4") -> subprocess.Popen[str]:
     """A router in this folder; returns when its testbed file is there."""
     router = subprocess.Popen([*EVENHAND, "router", plan, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -123,7 +120,7 @@ def end(router: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 @pytest.mark.wire
-@needs_two_cpus
+@pytest.mark.two_cpus
 def test_a_router_that_is_killed_is_told_and_its_file_goes(tmp_path: Path, programs: None) -> None:
     router = start_router(tmp_path, "reference-router.toml")
     (child,) = Path(f"/proc/{router.pid}/task/{router.pid}/children").read_text().split()
@@ -135,7 +132,7 @@ def test_a_router_that_is_killed_is_told_and_its_file_goes(tmp_path: Path, progr
 
 
 @pytest.mark.wire
-@needs_two_cpus
+@pytest.mark.two_cpus
 def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) -> None:
     router = start_router(tmp_path, "reference-router.toml", "--elements", "4", "--rate", "100kfps", "--json")
     ended = trial(tmp_path, "reference-router.toml")
@@ -162,7 +159,7 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
 
 
 @pytest.mark.wire
-@needs_two_cpus
+@pytest.mark.two_cpus
 @pytest.mark.parametrize(("plan", "hosts"), [("nets-v4-gateway", "10"), ("nets-v6-direct", "3,2")])
 def test_a_trial_with_the_file_fits_the_router_that_wrote_it(tmp_path: Path, programs: None, plan: str, hosts: str) -> None:
     """The file named the plan alone: all but four of its 256 networks were unknown to the router, and every frame there was lost."""
@@ -181,7 +178,7 @@ def test_a_trial_with_the_file_fits_the_router_that_wrote_it(tmp_path: Path, pro
 
 
 @pytest.mark.wire
-@needs_two_cpus
+@pytest.mark.two_cpus
 def test_two_routers_in_one_folder_do_not_meet(tmp_path: Path, programs: None) -> None:
     """The second one takes another name, and outlives the end of the first."""
     first = start_router(tmp_path, "reference-router.toml")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -86,7 +85,7 @@ def test_example_is_of_the_contract() -> None:
 
 
 @pytest.mark.wire
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
+@pytest.mark.two_cpus
 def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
     """SEED-71: the documented router, started as documented, and the documented trials through it."""
     try:

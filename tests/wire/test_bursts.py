@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from evenhand.reference import Defects, ReferenceDut, reference_router
 from evenhand.series import read_run
 from tests.wire.wire_session import MOST_ATTEMPTS
 
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 SERVICE_FPS = 20_000.0
 QUEUE_FRAMES = 1024
 RATE_FPS = 60_000.0

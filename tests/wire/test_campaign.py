@@ -20,7 +20,7 @@ from evenhand.programs import ROUTER, find_program
 from evenhand.series import CampaignRecord, PointState, read_record
 from evenhand.series.campaign_status import read_status
 
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 ELEMENTS, RATE_FPS = 8, 20_000
 GUARD_S = 1500
 """Only against a command that never ends: on a host that stalls, trials are repeated."""

@@ -37,11 +37,9 @@ def run(*words: str | Path, prefix: list[str] | None = None) -> subprocess.Compl
 
 
 @PLANS
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.two_cpus)])
 def test_looped_ports_need_no_dut(plan: AddressPlan, number: int, tmp_path: Path) -> None:
     """MLR-14: every frame comes back, whatever the addresses; the maximum is kept, since a busy machine is forgiven its delays here."""
-    if len(cpus()) < number:
-        pytest.skip(f"needs {number} CPUs")
     setup = make_looped_setup(testbed.Tester(cpus=tuple(cpus()[-number:])), tmp_path)
     goal = CeilingGoal(max_fps=20_000.0, min_fps=None, duration_s=0.3, precision=0.05)
     with open_tester(setup, plan, frame_size=plan.smallest_frame_size, seed=1, directions=("forward", "reverse"), engine=None) as tester:

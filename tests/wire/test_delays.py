@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,7 +76,7 @@ def test_delays_are_not_there_unless_they_are_asked_for(tmp_path: Path) -> None:
 
 
 @PLANS
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
+@pytest.mark.two_cpus
 def test_a_lost_frame_is_infinitely_late(plan: AddressPlan) -> None:
     """R8219-16: 1.1 in a thousand lost make the 99.9th percentile infinite, but neither the minimum, nor the median, nor a difference."""
     at = tuple(range(100, 3200, 70))  # of all forwarded frames; some belong to the other direction
@@ -98,9 +97,6 @@ def test_a_lost_frame_is_infinitely_late(plan: AddressPlan) -> None:
     assert all(tagged[k] is None for k in lost if k in tagged)
 
 
-TWO_CPUS = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
-
-
 def through(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> Document:
     """One direction of a valid trial through the router."""
     with engine() as session:
@@ -113,7 +109,7 @@ def through(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> Doc
 
 
 @PLANS
-@TWO_CPUS
+@pytest.mark.two_cpus
 def test_a_known_delay_is_found(plan: AddressPlan) -> None:
     """R8219-09: not less than the router takes, and what tester and host add to the median is less than the delay itself.
 
@@ -130,7 +126,7 @@ def test_a_known_delay_is_found(plan: AddressPlan) -> None:
 
 
 @PLANS
-@TWO_CPUS
+@pytest.mark.two_cpus
 def test_a_delay_of_two_points_gives_their_distance(plan: AddressPlan) -> None:
     """R8219-12: one frame of fifty takes 50 ms longer, so PDV is that distance or more."""
 
@@ -148,7 +144,7 @@ def test_a_delay_of_two_points_gives_their_distance(plan: AddressPlan) -> None:
 
 
 @PLANS
-@TWO_CPUS
+@pytest.mark.two_cpus
 def test_a_stall_of_the_router_shows_in_the_worst_case(plan: AddressPlan) -> None:
     """R8219-09: 20 ms of each quarter of a second in which nothing leaves are 8 % of the frames, so the 99.9th percentile is that long."""
 
@@ -161,7 +157,7 @@ def test_a_stall_of_the_router_shows_in_the_worst_case(plan: AddressPlan) -> Non
 
 
 @PLANS
-@TWO_CPUS
+@pytest.mark.two_cpus
 def test_what_a_stalled_router_cannot_keep_is_lost_in_the_tenth_of_the_stall(plan: AddressPlan) -> None:
     """R2544-26, R8219-16: 400 frames come in 20 ms, 100 wait; the others are missing in a tenth or two, and the worst case is infinite."""
     stalled = round(0.02 * QUIET_FPS) - 100
@@ -181,7 +177,7 @@ def test_what_a_stalled_router_cannot_keep_is_lost_in_the_tenth_of_the_stall(pla
 
 
 @PLANS
-@TWO_CPUS
+@pytest.mark.two_cpus
 def test_the_tester_measures_its_own_loop_at_the_load_of_the_result(plan: AddressPlan, tmp_path: Path) -> None:
     """R8219-10: without the DUT, before its ports are open, stored by itself, and no delay of the result is changed by it."""
     run = tmp_path / "latency.evenhand"

@@ -14,9 +14,9 @@ from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure.setup import make_lab_setup, make_reference_setup
 from evenhand.reference import ReferenceDut, reference_router
-from tests.wire.wire_session import cpus, engine, measure, memif_cable, open_ports
+from tests.wire.wire_session import engine, measure, memif_cable, open_ports
 
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 
 
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)

@@ -138,7 +138,7 @@ def test_folders_of_killed_routers_are_removed_and_those_of_living_ones_stay(tem
     holders[1].wait()
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")
+@pytest.mark.two_cpus
 def test_a_router_whose_verb_was_killed_ends_and_the_next_one_tidies_up(temporary: Path, tmp_path: Path) -> None:
     try:
         find_program(ROUTER)

@@ -20,6 +20,7 @@ from tests.wire.wire_session import (
     NOBODY,
     QUIET_FPS,
     Document,
+    cpus,
     drop_captures,
     engine,
     memif_cable,
@@ -152,7 +153,7 @@ def test_three_streams_send_the_same_mix(tmp_path: Path) -> None:
     """R6985-01: each stream has its share of the sequence, and a direction's frames are the same."""
     workers = [
         {
-            "cpu": 0,
+            "cpu": cpus()[-1],
             "senders": [{"side": "left", "stream": n} for n in range(3)] + [{"side": "right", "stream": 0}],
             "receivers": [{"side": side, "queue": queue} for side, queue in (("left", 0), ("right", 0), ("right", 1), ("right", 2))],
         }
@@ -185,7 +186,7 @@ def router_config(folder: Path, *, routes_v6: bool) -> Path:
             "left": {"device": cables["left"], "addresses": ["10.0.0.1/24", "2001:2:0:1000::1/64"]},
             "right": {"device": cables["right"], "addresses": ["10.0.1.1/24", "2001:2:0:9000::1/64"]},
         },
-        "cpu": 0,
+        "cpu": cpus()[0],
         "routes": routes,
     }
     path = folder / "router.json"
@@ -193,6 +194,7 @@ def router_config(folder: Path, *, routes_v6: bool) -> Path:
     return path
 
 
+@pytest.mark.two_cpus
 @pytest.mark.parametrize("routes_v6", [True, False], ids=["both", "v6 without a route"])
 def test_a_router_forwards_both_versions_and_a_loss_of_one_is_its_own(routes_v6: bool, tmp_path: Path) -> None:
     """R5180-14: both DUT addresses are resolved on each link (ARP and ND); without a route for IPv6 its frames are lost, and no others."""

@@ -17,7 +17,7 @@ from evenhand.testbed import needed_memory_mb
 from tests.wire.raw_engine import RawEngine
 from tests.wire.wire_session import FAST_WAITS, PATIENT, one_worker
 
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 
 BUSY_FPS = 300_000
 """Of each direction: often in a burst, and not much for this host."""

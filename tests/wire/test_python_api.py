@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from evenhand.reference import ReferenceDut, reference_router
 from evenhand.series import read_run
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 LIMIT_FPS = 20_000.0
 QUEUE_FRAMES = 1024
 """25 ms of the element: what this machine's stalls make of an even load still fits, and hides 5 % of an overload for half a second."""

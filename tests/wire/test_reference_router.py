@@ -30,7 +30,7 @@ from evenhand.reference import Defects, ReferenceDut, ReferenceRouter, reference
 from tests.wire.wire_session import MOST_ATTEMPTS, QUIET_FPS, Document, cpus, engine, open_ports, run_trial, until, was_sent_whole
 
 CONTRACT = Path(__file__).parents[2] / "contract"
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 LEFT_MAC, RIGHT_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 DUT_LEFT, DUT_RIGHT = "02:00:00:00:d0:01", "02:00:00:00:d0:02"
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from evenhand.series import PointState, read_record
 from tests.campaign.dask_processes import cluster, wait_until
 
 pytest.importorskip("distributed")
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 RATE_FPS = 2_000
 """Of a router as fast as it can be: two of them and two testers on the same CPUs have room, and a search ends where it begins."""
 CAMPAIGN = f"""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +18,7 @@ from evenhand.programs import ROUTER, find_program
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.series import read_run
 
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="router and tester need a CPU each")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 LIMIT_FPS = 20_000.0
 QUEUE_FRAMES = 512
 """25 ms at that rate: what a busy host makes late, and does not count as overdue, must fit in."""

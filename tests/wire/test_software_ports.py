@@ -96,7 +96,7 @@ def test_the_wire_holds_what_plan_frames_shows(plan: AddressPlan, tmp_path: Path
         assert without_time(frame, plan.ip_version) == without_time(bytes.fromhex(shown["octets"]), plan.ip_version)
 
 
-@pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")
+@pytest.mark.two_cpus
 def test_two_cores_share_the_ports(tmp_path: Path) -> None:
     """A core can run any set of senders and receivers: here one sends what the other receives."""
     workers = [
@@ -276,10 +276,9 @@ def test_a_cpu_that_is_not_ours_is_refused() -> None:
         open_ports(session, gateway_v4(), "net_null0", "net_null1", workers=workers)
 
 
+@pytest.mark.two_cpus
 def test_a_cpu_that_the_kernel_keeps_its_own_work_off_is_the_testers(tmp_path: Path) -> None:
     """With isolcpus a CPU is not among those that a new process may use by itself; taskset makes one so here."""
-    if len(cpus()) < 2:
-        pytest.skip("one CPU")
     kept = next(cpu for cpu in cpus() if cpu != one_worker()[0]["cpu"])
     with engine(["taskset", "-c", str(kept), find_engine()]) as session:
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))

@@ -32,7 +32,6 @@ from tests.wire.wire_session import (
 )
 
 pytestmark = pytest.mark.wire
-TWO_CORES = pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")
 PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 SLOT_FPS = 5_000
 """A slot of 200 us: a core that runs at all hits some of them."""
@@ -64,7 +63,7 @@ def streams_on_one_worker(streams: int) -> list[Document]:
 
 @PLANS
 @pytest.mark.parametrize(
-    "streams", [pytest.param("two cores", marks=TWO_CORES), *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3)), 7]
+    "streams", [pytest.param("two cores", marks=pytest.mark.two_cpus), *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3)), 7]
 )
 def test_the_streams_of_a_direction_send_its_frames_each_once(plan: AddressPlan, streams: int | str, tmp_path: Path) -> None:
     """SEED-44, D3: the union of all captures is the preview; 1001 frames divide by none of these numbers but 7."""
@@ -97,7 +96,7 @@ def test_the_streams_of_a_direction_send_its_frames_each_once(plan: AddressPlan,
             assert len(sent) in (1001 // n, 1001 // n + 1)
 
 
-@TWO_CORES
+@pytest.mark.two_cpus
 def test_two_cores_send_in_their_slots_of_one_schedule(tmp_path: Path) -> None:
     """SEED-44: frame k of a direction has the slot at k periods, whichever core sends it.
 
@@ -128,7 +127,7 @@ def test_two_cores_send_in_their_slots_of_one_schedule(tmp_path: Path) -> None:
         assert max(earliest) - min(earliest) < slot_ticks / 2, [ticks / slot_ticks for ticks in earliest]
 
 
-@TWO_CORES
+@pytest.mark.two_cpus
 @PLANS
 def test_two_cores_receive_on_two_queues_what_two_cores_send(plan: AddressPlan, tmp_path: Path) -> None:
     """R2544-06, R2544-07: over a cable with two queues nothing is lost, doubled or out of order, whoever looks at it."""
@@ -145,7 +144,7 @@ def test_two_cores_receive_on_two_queues_what_two_cores_send(plan: AddressPlan, 
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace")
-@TWO_CORES
+@pytest.mark.two_cpus
 @PLANS
 def test_frames_that_a_hash_spreads_over_two_cores_are_in_order(plan: AddressPlan) -> None:
     """R2544-06, R2544-07: the kernel hands each flow to one of two sockets (PACKET_FANOUT), as a NIC does with its queues.

@@ -21,7 +21,6 @@ from tests.wire.wire_session import (
     NOBODY,
     QUIET_FPS,
     Document,
-    cpus,
     drop_captures,
     engine,
     measure,
@@ -33,7 +32,7 @@ from tests.wire.wire_session import (
     was_sent_whole,
 )
 
-pytestmark = [pytest.mark.wire, pytest.mark.skipif(len(cpus()) < 2, reason="needs two CPUs")]
+pytestmark = pytest.mark.wire
 BOTH_PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 
 
@@ -153,6 +152,7 @@ def test_a_size_that_tags_leave_no_room_in_is_refused(tmp_path: Path) -> None:
         choose_frames(plan, size, tag_octets=8)
 
 
+@pytest.mark.two_cpus
 @pytest.mark.parametrize(
     ("plan", "vlans"),
     [
