@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 START_S = 90.0
 """On a machine that is busy loading takes long."""
@@ -66,9 +67,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
-    """A scheduler without workers, on a port of its own."""
-    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "COLUMNS": "200"}
+def cluster(folder: Path, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Cluster]:
+    """A scheduler without workers, on a port of its own. `more` is added to the environment of all."""
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "COLUMNS": "200", **more}
     told = folder / "scheduler.json"
     with (folder / "scheduler.log").open("wb") as log:
         scheduler = subprocess.Popen(

@@ -115,8 +115,8 @@ def test_certificates_that_are_not_there_and_encryption_that_is_asked_for_are_sa
     with dask.config.set(missing), pytest.raises(HostError, match="dask cannot use its certificates"):
         scheduler_place("tls://127.0.0.1:9", where="--scheduler", role="client")
     with dask.config.set({"distributed.comm.require-encryption": True}), pytest.raises(RequestError) as refused:
-        scheduler_place("tcp://127.0.0.1:9", where="--scheduler", role="client")
-    assert "tls://127.0.0.1:9" in refused.value.next_step
+        scheduler_place("tcp://[::1]:9", where="--scheduler", role="client")
+    assert "tls://[::1]:9" in refused.value.next_step
 
 
 @pytest.mark.parametrize(

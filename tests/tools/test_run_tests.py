@@ -63,7 +63,7 @@ def test_a_test_that_hangs_is_named_and_shows_where_it_stands(tmp_path: Path, at
     # The pytest within is told nothing by the one around it.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     ended = subprocess.run(
-        [*pytest_command(report, at_once=at_once, hangs_s=1.5), "test_waiting.py"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
+        [*pytest_command(report, at_once=at_once, hangs_s=3), "test_waiting.py"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert 'test_waiting.py", line 3 in test_waits' in ended.stdout

@@ -72,8 +72,9 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
         raise _no_certificate(f"tls:// needs certificates, and dask's configuration names none for a {role}", address)
     if scheme == "tcp" and settings["require_encryption"]:
         raise RequestError(
-            f"dask's configuration requires encryption, and {address!r} has none", where=where, next_step=f"Write tls://{host}:{port}."
-        )
+            f"dask's configuration requires encryption, and {address!r} has none", where=where,
+            next_step=f"Write {whole.replace('tcp', 'tls', 1)}.",
+        )  # fmt: skip
     return SchedulerPlace(address, host, port)
 
 
