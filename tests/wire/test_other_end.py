@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 
 BUSY_FPS = 300_000
 """Of each direction: often in a burst, and not much for this host."""
-TIMES = 3
 PLANS = [make_plan("gateway-v4", 4), make_plan("gateway-v6", 4)]
 
 
@@ -45,36 +44,34 @@ def begin_trial(engine: RawEngine, plan: AddressPlan, router: ReferenceRouter) -
 @pytest.mark.parametrize("plan", PLANS, ids=["v4", "v6"])
 def test_a_tester_whose_dut_goes_away_ends_its_trial(plan: AddressPlan) -> None:
     """D5: DPDK unmaps the rings of a memif at once; nobody may be reading them. The trial goes on to its end, and so does the engine."""
-    for _ in range(TIMES):
-        with RawEngine() as engine, reference_router(plan, ReferenceDut()) as router:
-            begin_trial(engine, plan, router)
-            os.kill(router.thread, signal.SIGKILL)
-            while not router.has_ended:
-                engine.hear()
-            received = -1
-            while received != (received := engine.hear()["received_frames"]):
-                pass
-            engine.say({"id": 4, "request": "stop"})
-            trial, _ = engine.hear_answers(2)
-            assert (trial["response"], trial["verdict"]) == ("trial", "INVALID")
-            is_up = True
-            while is_up:
-                engine.say({"id": 5, "request": "counters"})
-                (counters,) = engine.hear_answers(1)
-                is_up = counters["left"]["port"]["link_up"] or counters["right"]["port"]["link_up"]
+    with RawEngine() as engine, reference_router(plan, ReferenceDut()) as router:
+        begin_trial(engine, plan, router)
+        os.kill(router.thread, signal.SIGKILL)
+        while not router.has_ended:
+            engine.hear()
+        received = -1
+        while received != (received := engine.hear()["received_frames"]):
+            pass
+        engine.say({"id": 4, "request": "stop"})
+        trial, _ = engine.hear_answers(2)
+        assert (trial["response"], trial["verdict"]) == ("trial", "INVALID")
+        is_up = True
+        while is_up:
+            engine.say({"id": 5, "request": "counters"})
+            (counters,) = engine.hear_answers(1)
+            is_up = counters["left"]["port"]["link_up"] or counters["right"]["port"]["link_up"]
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=["v4", "v6"])
 def test_a_router_whose_tester_goes_away_forwards_for_the_next(plan: AddressPlan) -> None:
     with reference_router(plan, ReferenceDut()) as router:
-        for _ in range(TIMES):
-            with RawEngine() as engine:
-                begin_trial(engine, plan, router)
-                before = router.counters()["left"]["received_frames"]
-                while router.counters()["left"]["received_frames"] - before < BUSY_FPS // 10:
-                    engine.hear()
-                engine.process.kill()
-                engine.process.wait()
+        with RawEngine() as engine:
+            begin_trial(engine, plan, router)
+            before = router.counters()["left"]["received_frames"]
+            while router.counters()["left"]["received_frames"] - before < BUSY_FPS // 10:
+                engine.hear()
+            engine.process.kill()
+            engine.process.wait()
         with RawEngine() as engine:
             begin_trial(engine, plan, router)
 
