@@ -70,8 +70,9 @@ class CampaignStatus:
         return sum(point.state in states for point in self.points)
 
 
-def read_status(path: Path) -> CampaignStatus:
+def read_status(path: Path | str) -> CampaignStatus:
     """How far it is; whoever measures it is not disturbed. Errors as in `read_record`; also RequestError for the run of a verb."""
+    path = Path(path)
     with open_to_read(path) as tables:
         campaigns = tables.rows("campaign") if "campaign" in tables.names else []
         if not campaigns:

@@ -249,8 +249,9 @@ class StoredRun:
     searches: tuple[StoredSearch, ...]
 
 
-def read_run(path: Path) -> StoredRun:
+def read_run(path: Path | str) -> StoredRun:
     """Read a run, whole or cut short. Errors as in `open_to_read`."""
+    path = Path(path)
     with open_to_read(path) as tables:
         runs = tables.rows("run")
         if not runs:

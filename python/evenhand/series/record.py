@@ -17,12 +17,13 @@ CUT_SHORT = "cut_short"
 """Outcome of a repetition that was begun anew: what it measured stays, and is in no statistic."""
 
 
-def read_record(path: Path) -> CampaignRecord:
+def read_record(path: Path | str) -> CampaignRecord:
     """All of a campaign, finished or not, also while it is being measured; of any schema version.
 
     Raises:
         RequestError, HostError: As `read_run`.
     """
+    path = Path(path)
     with open_to_read(path) as tables:
         runs = tables.rows("run")
         campaigns = tables.rows("campaign") if "campaign" in tables.names else []
