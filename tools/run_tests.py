@@ -23,10 +23,13 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCTEST_COUNTS = re.compile(r"\[doctest\] test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped")
 ENDLESS_S = 2700
 """A suite that takes longer hangs."""
-HANGS_S = 600.0
-"""A test that takes longer hangs. The longest takes a minute alone, and a few on a machine that stalls."""
-ONE_CPU = "wire and not two_cpus and not root"
-"""Tests of a tester alone. What is tagged `root` shares with others what the kernel has once."""
+HANGS_S = 900.0
+"""A test that takes longer hangs. The longest takes half a minute alone, and a few on a machine that stalls."""
+WITHOUT_PORTS = "not wire and not root"
+IN_NAMESPACES = "root and not wire"
+ONE_CPU = "wire and not root and not two_cpus and not alone"
+"""Tests of a tester alone. What is marked `root` shares with others what the kernel has once."""
+ONE_BY_ONE = f"wire and not ({ONE_CPU})"
 _KEPT: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
 """What a suite prints is kept until it has ended."""
 
@@ -106,14 +109,10 @@ def run_cpp_suites() -> list[Outcome]:
 
 
 def pytest_command(report: Path, *, at_once: int, hangs_s: float = HANGS_S) -> list[str]:
-    """pytest, which tells where each thread of a test stands that hangs, and ends that process.
-
-    Args:
-        at_once: With 2 and more, a test that hangs has failed, and the others go on; alone it ends the suite.
-    """
+    """pytest, which tells where each thread of a test stands that hangs: it has failed, and the others go on in a new process."""
     command = [sys.executable, "-m", "pytest", f"--junitxml={report}"]
     command += ["-o", f"faulthandler_timeout={hangs_s}", "-o", "faulthandler_exit_on_timeout=true"]
-    return command + (["-n", str(at_once), "--dist", "worksteal"] if at_once > 1 else [])
+    return [*command, "-n", str(at_once), "--dist", "worksteal"]
 
 
 def run_python_tests(name: str, marked: str, *, at_once: int = 1, has_cpu_each: bool = False, is_beside: bool = False) -> Outcome:
@@ -121,17 +120,19 @@ def run_python_tests(name: str, marked: str, *, at_once: int = 1, has_cpu_each: 
 
     Args:
         at_once: Tests that run at the same time. 1 where tester and DUT have all CPUs: others would spoil their trials.
-        has_cpu_each: Each of those at once has a CPU of its own, which it does not leave.
+        has_cpu_each: Each of those at once has a CPU of its own, as long as all of them live.
         is_beside: Another suite prints meanwhile; this one prints when it has ended.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = pytest_command(report, at_once=at_once)
-        command += ["--cpu-each"] if has_cpu_each and at_once > 1 else []
+        command += ["--cpu-each"] if has_cpu_each else []
         command += ["-m", f"({marked}) and not slow and not vm and not nic", "-rs", "--durations=40", "--durations-min=4"]
         try:
             ended = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False, **(_KEPT if is_beside else {}))
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as error:
+            kept = error.stdout if isinstance(error.stdout, str) else (error.stdout or b"").decode(errors="replace")
+            print(f"\n== {name}\n{kept}", flush=True)
             return Outcome(name=name, trouble=f"did not end within {ENDLESS_S} s")
         if is_beside:
             print(f"\n== {name}\n{ended.stdout}", flush=True)
@@ -147,13 +148,13 @@ def main() -> int:
     with ThreadPoolExecutor(max_workers=2) as beside:
         cpp = beside.submit(run_cpp_suites)
         # One after the other: labs change limits that all namespaces share.
-        in_namespaces = beside.submit(run_python_tests, "Python tests in namespaces", "root and not wire", is_beside=True)
-        without_an_engine = run_python_tests("Python tests", "not wire and not root", at_once=max(cpus, 2))
+        in_namespaces = beside.submit(run_python_tests, "Python tests in namespaces", IN_NAMESPACES, is_beside=True)
+        without_an_engine = run_python_tests("Python tests", WITHOUT_PORTS, at_once=max(cpus, 2))
         outcomes = [*cpp.result(), without_an_engine, in_namespaces.result()]
     print("\n== Python tests on ports, a CPU each", flush=True)
     outcomes.append(run_python_tests("Python tests on ports, a CPU each", ONE_CPU, at_once=cpus, has_cpu_each=True))
     print("\n== Python tests on ports", flush=True)
-    outcomes.append(run_python_tests("Python tests on ports", f"wire and not ({ONE_CPU})"))
+    outcomes.append(run_python_tests("Python tests on ports", ONE_BY_ONE))
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)

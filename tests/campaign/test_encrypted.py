@@ -58,13 +58,14 @@ def test_only_who_has_a_certificate_of_the_lab_takes_part(tmp_path: Path) -> Non
         running.begin_worker("munich", "testbed.toml", "--engine", str(tmp_path / "engine"))
         running.wait_for("munich")
         measure = ("run", "small.toml", "--scheduler", running.address, "--no-html", "--run")
+        mine, running.environment = running.environment, {**running.environment, **configured(others)}
+        refused = running.run(*measure, "others.evenhand")
+        assert refused.returncode == 3, refused.stderr
+        assert "certificate of the same authority" in refused.stderr
+        assert not (tmp_path / "others.evenhand").exists()
+        # The same scheduler, which was there all the time.
+        running.environment = mine
         ended = running.run(*measure, "ours.evenhand")
         assert ended.returncode == 0, ended.stderr
         (point,) = read_record(tmp_path / "ours.evenhand").points
         assert (point.state, [r.testbed for r in point.repetitions]) == (PointState.MEASURED, ["munich"])
-        for configuration in (configured(others), {"DASK_CONFIG": str(tmp_path / "none")}):
-            running.environment = {**running.environment, **configuration}
-            refused = running.run(*measure, "others.evenhand")
-            assert refused.returncode == 3, refused.stderr
-            assert "certificate" in refused.stderr
-            assert not (tmp_path / "others.evenhand").exists()

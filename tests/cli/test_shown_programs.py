@@ -24,7 +24,9 @@ def shown(document: str, number: int = 0) -> str:
 
 
 def run_program(text: str) -> str:
-    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
 
 
 def test_campaigns_and_runs_are_read_by_their_names(evenhand: Run, engine_playing: Play, testbed: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -41,36 +43,77 @@ def test_without_dask_both_say_what_to_install(
         assert "pip install 'evenhand[distributed]'" in ended.err
 
 
-def test_a_scheduler_that_does_not_answer_is_named(evenhand: Run, campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def somebody(says: bytes | None) -> Iterator[str]:
+    """The address of a server that says this to whoever connects, and no more; without it that of nobody."""
+    if says is None:
+        yield NOBODY
+        return
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        callers = []
+
+        def answer() -> None:
+            with suppress(OSError):
+                while True:
+                    callers.append(listening.accept()[0])
+                    callers[-1].sendall(says)
+
+        threading.Thread(target=answer, daemon=True).start()
+        try:
+            yield f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            for caller in callers:
+                caller.close()
+
+
+SOMEBODY = pytest.mark.parametrize("says", [None, b"", b"SSH-2.0-OpenSSH_9.2p1\r\n"], ids=["nobody", "silence", "another protocol"])
+
+
+@SOMEBODY
+def test_a_scheduler_that_does_not_answer_is_named(
+    evenhand: Run, campaign: Path, monkeypatch: pytest.MonkeyPatch, says: bytes | None
+) -> None:
+    """Where somebody took the connection and said nothing, `run` waited for ever; SSH's greeting was a lack of memory."""
     pytest.importorskip("distributed")
     monkeypatch.setattr("evenhand.campaign.scheduled.CONNECT_S", 0.5)
-    ended = evenhand("run", campaign, "--scheduler", NOBODY)
-    assert ended.code == 3
-    assert NOBODY in ended.err
+    with somebody(says) as address:
+        ended = evenhand("run", campaign, "--scheduler", address)
+    assert ended.code == 3, ended.err
+    assert address in ended.err
     assert "dask scheduler" in ended.err
 
 
-@pytest.mark.parametrize("is_listening", [False, True], ids=["nobody", "somebody who never answers"])
+@SOMEBODY
 def test_a_worker_says_that_it_looks_for_its_scheduler_and_gives_up_in_the_end(
-    evenhand: Run, engine_playing: Play, testbed: Path, monkeypatch: pytest.MonkeyPatch, is_listening: bool
+    evenhand: Run, engine_playing: Play, testbed: Path, monkeypatch: pytest.MonkeyPatch, says: bytes | None
 ) -> None:
     """It was silent, and looked as if it were at work."""
     pytest.importorskip("distributed")
     engine_playing("simulated-640000")
     monkeypatch.setattr("evenhand.campaign.worker.CONNECT_S", 1.5)
     monkeypatch.setattr("evenhand.campaign.worker.STILL_S", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}" if is_listening else NOBODY
+    with somebody(says) as address:
         ended = evenhand("worker", address, testbed, "--name", "munich")
     lines = ended.err.splitlines()
     assert ended.code == 3, ended.err
     assert lines[0] == f"Testbed 'munich' looks for the scheduler at {address}."
-    assert any(line.startswith(f"No answer from {address} for 0 s") or "for 1 s" in line for line in lines[1:-3])
+    # What is no scheduler's answer ends it at once.
+    assert says or any(line.startswith(f"No answer from {address} for 0 s") or "for 1 s" in line for line in lines[1:-3])
     assert [line.split(":")[0] for line in lines[-3:]] == ["Error", "Where", "Next"]
     assert address in lines[-2]
 
 
-NO_ADDRESSES = ["nonsense", "tcp://192.0.2.1", "tcp://:1", "tcp://192.0.2.1:65536", "tcp://::1:1", "http://192.0.2.1:1", "inproc://1/2/3"]
+NO_ADDRESSES = [
+    "nonsense",
+    "tcp://192.0.2.1",
+    "tcp://:1",
+    "tcp://192.0.2.1:65536",
+    "tcp://::1:1",
+    "tcp://a..b:1",
+    "http://192.0.2.1:1",
+    "inproc://1/2/3",
+]
 
 
 @pytest.mark.parametrize("address", NO_ADDRESSES)
@@ -100,10 +143,12 @@ def test_a_worker_refuses_what_is_no_address(
 
 def test_tls_without_certificates_says_where_they_are_named(evenhand: Run, engine_playing: Play, testbed: Path, campaign: Path) -> None:
     """It was reported as a bug of Evenhand."""
+    dask = pytest.importorskip("dask")
     pytest.importorskip("distributed")
     engine_playing("simulated-640000")
     for arguments in (("worker", "tls://127.0.0.1:9", testbed), ("run", campaign, "--scheduler", "tls://127.0.0.1:9")):
-        ended = evenhand(*arguments)
+        with dask.config.set({"distributed.comm.tls.ca-file": None}):  # whatever this user's configuration says
+            ended = evenhand(*arguments)
         assert ended.code == 3, ended.err
         assert "distributed.yaml" in ended.err
 
@@ -112,7 +157,7 @@ def test_certificates_that_are_not_there_and_encryption_that_is_asked_for_are_sa
     dask = pytest.importorskip("dask")
     pytest.importorskip("distributed")
     missing = {f"distributed.comm.tls.{key}": str(tmp_path / "missing.pem") for key in ("ca-file", "client.cert", "client.key")}
-    with dask.config.set(missing), pytest.raises(HostError, match="dask cannot use its certificates"):
+    with dask.config.set(missing), pytest.raises(HostError, match="dask cannot use the certificates"):
         scheduler_place("tls://127.0.0.1:9", where="--scheduler", role="client")
     with dask.config.set({"distributed.comm.require-encryption": True}), pytest.raises(RequestError) as refused:
         scheduler_place("tcp://[::1]:9", where="--scheduler", role="client")

@@ -43,9 +43,13 @@ def run(tmp_path: Path, sockets: Path) -> Run:
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "examples").mkdir()
+    cpus = sorted(os.sched_getaffinity(0))
     for example in (ROOT / "examples").iterdir():
-        # Sockets of their own: another test run on this machine uses the examples too.
-        (tmp_path / "examples" / example.name).write_text(example.read_text().replace("socket=/tmp/", f"socket={sockets}/"))
+        # Sockets of their own: another test run on this machine uses the examples too. Of two CPUs the router has 0 and the tester 1.
+        text = example.read_text().replace("socket=/tmp/", f"socket={sockets}/")
+        if len(cpus) == 1:
+            text = text.replace("cpus = [0]", f"cpus = {cpus}").replace("cpus = [1]", f"cpus = {cpus}")
+        (tmp_path / "examples" / example.name).write_text(text)
     environment = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}", "TERM": "dumb", "COLUMNS": "200"}
 
     def run_in_folder(command: str) -> subprocess.CompletedProcess[str]:

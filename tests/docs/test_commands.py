@@ -125,7 +125,15 @@ def test_trial_over_a_cable_runs_without_hardware(command: Command, run: Run) ->
 
 
 @pytest.mark.wire
-@pytest.mark.parametrize("command", [c for c in _beginning_with(*CHECKS_OF_THE_HOST) if not c.words.startswith(tuple(NOT_RUN))], ids=str)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=pytest.mark.alone if "--require" in command.words else ())
+        for command in _beginning_with(*CHECKS_OF_THE_HOST)
+        if not command.words.startswith(tuple(NOT_RUN))
+    ],
+    ids=str,
+)
 def test_check_of_a_host_has_the_tables_that_the_document_shows(command: Command, run: Run) -> None:
     """What stands in them is this host's; which checks there are, and which parts, is the same everywhere."""
     ended = run(command.words)

@@ -5,11 +5,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-from tools.run_tests import Outcome, pytest_command, read_doctest, read_pytest
+from tools.run_tests import IN_NAMESPACES, ONE_BY_ONE, ONE_CPU, WITHOUT_PORTS, Outcome, pytest_command, read_doctest, read_pytest
+
+
+def powerset(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [part for n in range(len(names) + 1) for part in combinations(names, n)]
+
 
 COUNTS = "[doctest] test cases:  12 |  {} passed | {} failed | {} skipped\n[doctest] assertions: 99 | 99 passed | 0 failed |\n"
 
@@ -49,10 +55,16 @@ def test_a_missing_report_is_a_failure(tmp_path: Path) -> None:
     assert not read_pytest("P", tmp_path / "none.xml", 0).is_good
 
 
-@pytest.mark.parametrize(
-    ("at_once", "expected"), [(2, Outcome(name="P", passed=20, failed=1)), (1, Outcome(name="P", trouble="no report, exit code 1"))]
-)
-def test_a_test_that_hangs_is_named_and_shows_where_it_stands(tmp_path: Path, at_once: int, expected: Outcome) -> None:
+@pytest.mark.parametrize("marks", powerset(("wire", "root", "two_cpus", "alone")), ids=" ".join)
+def test_each_test_is_run_once(marks: tuple[str, ...]) -> None:
+    """Whatever marks it has, it belongs to one part of `make test`."""
+    parts = (WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, ONE_BY_ONE)
+    names = {name: name in marks for name in ("wire", "root", "two_cpus", "alone")}
+    assert [bool(eval(part, {}, names)) for part in parts].count(True) == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_test_that_hangs_is_named_and_shows_where_it_stands(tmp_path: Path, at_once: int) -> None:
     """A whole suite hung for its 45 minutes, and nobody could say in which test."""
     (tmp_path / "test_waiting.py").write_text(
         "import threading, pytest\n"
@@ -67,4 +79,4 @@ def test_a_test_that_hangs_is_named_and_shows_where_it_stands(tmp_path: Path, at
         stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert 'test_waiting.py", line 3 in test_waits' in ended.stdout
-    assert read_pytest("P", report, ended.returncode) == expected, ended.stdout
+    assert read_pytest("P", report, ended.returncode) == Outcome(name="P", passed=20, failed=1), ended.stdout

@@ -22,7 +22,7 @@ from evenhand.series.campaign_status import read_status
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 ELEMENTS, RATE_FPS = 8, 20_000
-GUARD_S = 1500
+GUARD_S = 800
 """Only against a command that never ends: on a host that stalls, trials are repeated."""
 CAMPAIGN = f"""
 name = "wire"

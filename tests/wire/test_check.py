@@ -62,7 +62,10 @@ def test_more_cpus_get_a_queue_for_each_stream(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "user",
-    ["self", pytest.param("nobody", marks=[pytest.mark.root, ROOT, pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")])],
+    [
+        pytest.param("self", marks=pytest.mark.alone),
+        pytest.param("nobody", marks=[pytest.mark.root, ROOT, pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")]),
+    ],
 )
 def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
     """The document of the real thing fits its schema; nobody may do less than root."""

@@ -17,7 +17,7 @@ from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predic
 from evenhand.procedure.statistics import Statistics
 from evenhand.series import FIGURES, PointState, read_record
 
-pytestmark = [pytest.mark.wire, pytest.mark.slow]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.slow]
 ELEMENT_FPS = {16: 8000, 36: 4000}
 QUEUE_S = 0.048
 """What the queue of an element holds. A trial of 2 s passes with a load that is so much of it, 2.4 %, too high; and a stall this long loses

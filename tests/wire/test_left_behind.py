@@ -50,6 +50,7 @@ def test_an_engine_removes_its_runtime_folder_at_the_end(tmp_path: Path) -> None
     assert not own.exists()
 
 
+@pytest.mark.alone
 def test_the_next_engine_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     with ExitStack() as stack:
         session = stack.enter_context(engine())
@@ -62,6 +63,7 @@ def test_the_next_engine_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     assert not own.exists()
 
 
+@pytest.mark.alone
 def test_only_what_is_ours_and_dead_is_removed(tmp_path: Path) -> None:
     with engine() as living:
         open_ports(living, gateway_v4(), *memif_cable(tmp_path))

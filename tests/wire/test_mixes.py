@@ -231,7 +231,7 @@ def test_the_verb_takes_a_mix_and_says_what_it_sent(tmp_path: Path) -> None:
     left, right = memif_cable(tmp_path)
     testbed.write_text(
         f'isolated_test_environment = true\n[left]\ndevice = "{left}"\ndut_mac = "{NOBODY[0]}"\n'
-        f'[right]\ndevice = "{right}"\ndut_mac = "{NOBODY[1]}"\n[tester]\ncpus = [1]\n'
+        f'[right]\ndevice = "{right}"\ndut_mac = "{NOBODY[1]}"\n[tester]\ncpus = [{cpus()[-1]}]\n'
     )
     common = ("trial", str(testbed), "--rate", "5kfps", "--duration", "0.2s", "--waits", "short", "--plan", "gateway-v4+gateway-v6")
     shown = run_cli(*common, "--mix", "90/10", "--frame-size", "CUSTOM IMIX - AAAG (A=84, G=1518)")

@@ -50,7 +50,7 @@ def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -
         pytest.skip("the example measures gateway-v4")
     run = tmp_path / "a.evenhand"
     ended = subprocess.run(
-        [sys.executable, ROOT / "examples" / "throughput.py", testbed, run], capture_output=True, text=True, timeout=1500, check=False
+        [sys.executable, ROOT / "examples" / "throughput.py", testbed, run], capture_output=True, text=True, timeout=800, check=False
     )
     assert ended.returncode == 0, ended.stderr
     assert "128 octets: " in ended.stdout

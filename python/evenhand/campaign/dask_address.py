@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Campaign: where a scheduler of dask.distributed is, looked at before anything is started towards it.
 
-dask's own `Client` is not asked: one that fails for its address is left open, and Python may close it in the middle of
-starting the next, which then waits for itself for ever.
+dask's own `Client` is not asked: it waits for ever for an answer from a port that says nothing; and one that fails is left
+open, so that Python may close it in the middle of starting the next, which then waits for itself for ever.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from types import ModuleType
@@ -60,14 +61,18 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
         whole = normalize_address(address)
         scheme = whole.partition("://")[0]
         host, port = get_address_host_port(whole, strict=True)
+        host.encode("idna")  # what Python asks the resolver for
         if scheme not in ("tcp", "tls") or not host or not 0 < port < 1 << 16:
             raise ValueError
     except ValueError as error:
-        raise RequestError(f"{address!r} is no address of a scheduler", where=where, next_step="Write tcp://HOST:8786.") from error
+        kind = "tls" if address.startswith("tls:") else "tcp"
+        raise RequestError(
+            f"{address!r} is no address of a scheduler", where=where, next_step=f"Write {kind}://HOST:8786, an IPv6 address in brackets."
+        ) from error
     try:
         settings: dict[str, Any] = distributed.Security().get_connection_args(role)
-    except OSError as error:
-        raise _no_certificate(f"dask cannot use its certificates: {error}", address) from error
+    except (OSError, ValueError) as error:
+        raise _no_certificate(f"dask cannot use the certificates of its configuration for a {role}: {error}", address) from error
     if scheme == "tls" and settings["ssl_context"] is None:
         raise _no_certificate(f"tls:// needs certificates, and dask's configuration names none for a {role}", address)
     if scheme == "tcp" and settings["require_encryption"]:
@@ -76,6 +81,19 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
             next_step=f"Write {whole.replace('tcp', 'tls', 1)}.",
         )  # fmt: skip
     return SchedulerPlace(address, host, port)
+
+
+async def ask_scheduler(scheduler: SchedulerPlace, wait_s: float) -> None:
+    """HostError if none answers there within this time, whatever does answer."""
+    distributed = import_distributed()
+    settings = distributed.Security().get_connection_args("client")
+    try:
+        async with distributed.rpc(scheduler.address, connection_args=settings) as found:
+            told = await asyncio.wait_for(found.identity(), wait_s)
+        if told["type"] != "Scheduler":
+            raise TypeError(told["type"])
+    except Exception as error:  # of dask, of TLS, or of what somebody else's answer does to dask
+        raise no_scheduler(scheduler.address) from error
 
 
 def own_address(scheduler: SchedulerPlace) -> str:
@@ -94,10 +112,10 @@ def own_address(scheduler: SchedulerPlace) -> str:
 
 def no_scheduler(address: str) -> HostError:
     """What is said where nobody answers."""
-    certificates = ", with a certificate of the same authority" if address.startswith("tls://") else ""
+    way = "with a certificate of the same authority" if address.startswith("tls:") else "or write tls:// if it has certificates"
     return HostError(
         "no scheduler of dask answers there", where=address,
-        next_step=f"Start it on that machine{certificates}: dask scheduler --host ITS-LAB-ADDRESS",
+        next_step=f"Start it on that machine, {way}: dask scheduler --host ITS-LAB-ADDRESS",
     )  # fmt: skip
 
 

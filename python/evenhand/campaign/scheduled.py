@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import time
 import uuid
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import evenhand
-from evenhand.campaign.dask_address import import_distributed, no_scheduler, scheduler_place
+from evenhand.campaign.dask_address import ask_scheduler, import_distributed, no_scheduler, scheduler_place
 from evenhand.campaign.events import OnCampaignEvent, PointArrived
 from evenhand.campaign.file import Reference
 from evenhand.campaign.measure import PointOrder
@@ -185,7 +186,7 @@ def connected(address: str) -> Iterator[ScheduledExecutor]:
         RequestError: That is no address.
     """
     distributed = import_distributed()
-    scheduler_place(address, where="--scheduler", role="client")
+    asyncio.run(ask_scheduler(scheduler_place(address, where="--scheduler", role="client"), CONNECT_S))
     try:
         client = distributed.Client(address, timeout=CONNECT_S, name="evenhand-run")
     except (OSError, TimeoutError) as error:

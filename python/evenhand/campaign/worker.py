@@ -158,7 +158,8 @@ class WorkerProcess:
                 raise RequestError(
                     f"another worker has the name {self.bed.name!r}", where="--name", next_step="Give this one another: --name NAME."
                 ) from error
-            if any(isinstance(cause, OSError | TimeoutError) for cause in causes):
+            # MemoryError: dask takes another protocol's answer for the length of its own.
+            if any(isinstance(cause, OSError | TimeoutError | MemoryError) for cause in causes):
                 raise no_scheduler(address) from error
             raise
         return worker
