@@ -71,12 +71,14 @@ class Forwarder {
     void turn(Ticks clock) noexcept {
         const Ticks now = clock - start_;
         now_ = now;
-        const std::array<std::size_t, 2> came{take(0), take(1)};
+        const unsigned most = was_away(now) ? most_after_absence : most_arrivals;
+        const std::array<std::size_t, 2> came{take(0, most), take(1, most)};
+        looks_after_absence_ = std::max(came[0], came[1]) > most_arrivals ? looks_after_absence_ + 1 : 0;
         if (came[0] + came[1] != 0) {
             counters_.model.longest_gap = std::max(counters_.model.longest_gap, now - last_look_);
             last_arrival_ = now;
         }
-        process(came, model_time_of(came, now));
+        process(came, model_time_of(came, most, now));
         last_look_ = now;
         calendar_.advance(now, leave_);
         if (static_cast<std::int64_t>(now - next_timers_) >= 0) run_timers(now);
@@ -92,6 +94,10 @@ class Forwarder {
    private:
     /// Of one look at a port. More would push each other out of the cache: taking 16,384 at once costs three times as much for each.
     static constexpr unsigned most_arrivals = 256;
+    /// But after an absence, so that their number tells how fast they came: as many as the largest ring holds.
+    static constexpr unsigned most_after_absence = 16384;
+    /// One after the other: a router that has too much to do is away because it took so many.
+    static constexpr unsigned most_looks_after_absence = 4;
     static constexpr unsigned receive_burst = 64;
     static constexpr double unknown = 1e12;  // ticks: longer than any gap
 
@@ -100,9 +106,14 @@ class Forwarder {
         std::uint8_t out = 0;
     };
 
-    std::size_t take(unsigned in) noexcept {
+    /// Another program or the hypervisor had the CPU; what came meanwhile needs times.
+    [[nodiscard]] bool was_away(Ticks now) const noexcept {
+        return now - last_look_ > options_.ticks_per_second / 1000 && looks_after_absence_ < most_looks_after_absence && (model_ || options_.stall_every != 0);
+    }
+
+    std::size_t take(unsigned in, unsigned most) noexcept {
         std::size_t n = 0;
-        while (n < most_arrivals) {
+        while (n < most) {
             const unsigned got = ports_[in]->receive(0, arrivals_[in].data() + n, receive_burst);
             n += got;
             if (got < receive_burst) break;
@@ -112,23 +123,24 @@ class Forwarder {
     }
 
     /// Until when the frames that were taken now have come: until now if the ports have no more. Else as long as so many take to come at the
-    /// rate of late, since those behind them came later.
-    [[nodiscard]] Ticks model_time_of(const std::array<std::size_t, 2>& came, Ticks now) noexcept {
+    /// rate of late, since those behind them came later. `most`: that a port was asked for.
+    [[nodiscard]] Ticks model_time_of(const std::array<std::size_t, 2>& came, unsigned most, Ticks now) noexcept {
         Ticks until = now;
         bool is_behind = false;
         for (unsigned in = 0; in < 2; ++in) {
-            if (came[in] < most_arrivals) continue;
+            rate_frames_[in] += came[in];
+            if (came[in] < most) continue;
             is_behind = true;
             until = std::min(until, model_time_ + static_cast<Ticks>(static_cast<double>(came[in]) * spacing_[in]));
         }
-        if (!is_behind) note_rates(came, now);
+        if (!is_behind) note_rates(now);
         return until;
     }
 
-    /// Ticks from frame to frame of each port, over spans of ten milliseconds in which the router kept up.
-    void note_rates(const std::array<std::size_t, 2>& came, Ticks now) noexcept {
+    /// Ticks from frame to frame of each port, over spans of ten milliseconds and more. Both ends of a span are looks that left nothing behind, so
+    /// that its frames are those that came in it.
+    void note_rates(Ticks now) noexcept {
         const Ticks span = now - rates_since_;
-        for (unsigned in = 0; in < 2; ++in) rate_frames_[in] += came[in];
         if (span < options_.ticks_per_second / 100) return;
         for (unsigned in = 0; in < 2; ++in) {
             spacing_[in] = static_cast<double>(span) / static_cast<double>(std::max<std::uint64_t>(1, rate_frames_[in]));
@@ -314,12 +326,13 @@ class Forwarder {
     Ticks rates_since_ = 0;
     std::array<std::uint64_t, 2> rate_frames_{};
     std::array<double, 2> spacing_{unknown, unknown};  // ticks from frame to frame
+    unsigned looks_after_absence_ = 0;                 // in a row
     Ticks now_ = 0;
     Ticks next_timers_ = 0;
     std::uint64_t admitted_ = 0;
     std::array<Ticks, 2> stall_number_{};  // by side: the stall that stalled_ is of
     std::array<std::size_t, 2> stalled_{};
-    std::array<std::array<Frame*, most_arrivals>, 2> arrivals_{};
+    std::array<std::array<Frame*, most_after_absence>, 2> arrivals_{};
 };
 
 }  // namespace evenhand::router

@@ -290,6 +290,41 @@ TEST_CASE("frames found after an absence of the router are taken to have come at
     CHECK(bench.counters().interfaces[0].element_dropped_frames > 900);
 }
 
+TEST_CASE("absences that follow each other, or come with the first frames, fill no queue either") {
+    // Half of what the element serves, in spans of half a millisecond. After 9 ms of it, or at once, the router is away, comes back for a moment,
+    // and is away again.
+    const auto frames = test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 500);
+    for (const int first_ms : {0, 1, 9, 15}) {
+        for (const int present_us : {0, 20, 200, 2000}) {
+            CAPTURE(first_ms);
+            CAPTURE(present_us);
+            Bench bench{model_of(1, 1e6, 8)};
+            bench.introduce();
+            bench.run(30'000 * us, 20 * us);  // nothing comes
+            std::size_t sent = 0;
+            const auto be_there = [&](int span_us) {
+                for (int passed = 0; passed < span_us; passed += 2, ++sent) {
+                    bench.send(0, frames[sent % frames.size()]);
+                    bench.run(2 * us, 2 * us);
+                }
+            };
+            const auto be_away = [&](int span_us) {
+                for (int passed = 0; passed < span_us; passed += 2, ++sent) bench.send(0, frames[sent % frames.size()]);
+                bench.now += static_cast<Ticks>(span_us) * us;
+            };
+            be_there(first_ms * 1000);
+            be_away(3000);
+            be_there(present_us);
+            be_away(5000);
+            be_there(present_us);
+            be_away(2000);
+            bench.run(100 * us, us);
+            CHECK(bench.counters().interfaces[0].element_dropped_frames == 0);
+            CHECK(bench.take_test_frames(1).size() == sent);
+        }
+    }
+}
+
 TEST_CASE("the model is the same wherever the counter of the CPU stands: at 2^56 ticks, 321 days at 2.6 GHz, and where it begins anew") {
     struct Course {
         std::vector<std::pair<Ticks, std::uint64_t>> came;  // when, since the start; which frame
