@@ -93,6 +93,23 @@ TEST_CASE("only what of an absence lies in the sending phase counts") {
     CHECK(frames({away(1500, 2000)}) == 1000);
 }
 
+TEST_CASE("absences of which the DUT may still have work are one") {
+    const auto series = [](std::initializer_list<std::pair<long, double>> over_and_lasted_ms) {
+        CpuRecord record;
+        for (const auto& [over_ms, lasted_ms] : over_and_lasted_ms) record.absences.push_back(away(over_ms, lasted_ms).absences.front());
+        return record;
+    };
+    CHECK(frames({series({{140, 40}})}) == 0);
+    CHECK(frames({series({{140, 40}, {185, 40}})}) == 80);                  // 5 ms between them
+    CHECK(frames({series({{140, 40}, {220, 40}})}) == 0);                   // 40 ms: it may have worked off all
+    CHECK(frames({series({{130, 30}, {180, 30}, {231, 30}})}) == 0);        // 30 - 20 + 30 - 21 + 30 fit
+    CHECK(frames({series({{130, 30}, {175, 30}, {220, 30}})}) == 90);       // 30 - 15 + 30 - 15 + 30 do not
+    CHECK(frames({series({{140, 40}, {185, 40}, {600, 40}})}) == 80);       // the last one is by itself
+    CHECK(frames({series({{140, 60}, {600, 40}, {645, 35}})}) == 60 + 75);  // two series
+    CHECK(frames({series({{140, 40}}), series({{185, 40}})}) == 0);         // of two CPUs
+    CHECK(frames({series({{10, 40}, {55, 40}})}) == 10 + 40);               // the first began before frames were sent
+}
+
 TEST_CASE("the longest absence is what was seen of it") {
     CpuRecord record;
     CHECK(record.longest_s() == 0);

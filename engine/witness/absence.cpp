@@ -48,15 +48,33 @@ double CpuRecord::longest_s() const noexcept {
 }
 
 std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_s, double rate_fps, Ticks start, Ticks end, double ticks_per_second) noexcept {
+    const double sending_s = static_cast<double>(end - start) / ticks_per_second;
     double away_s = 0;
     for (const auto& record : cpus) {
+        double waiting_s = 0;  // what waits in the ring, as time at this load
+        double series_s = 0;   // away in this series of absences, while frames were sent
+        bool overran = false;
+        double before_s = 0;  // end of the absence before
+        const auto end_series = [&] {
+            if (overran) away_s += series_s;
+            waiting_s = series_s = 0;
+            overran = false;
+        };
         for (const auto& absence : record.absences) {
-            if (absence.longest_s <= ring_s) continue;
-            const double from_s = static_cast<double>(static_cast<std::int64_t>(absence.end - start)) / ticks_per_second - absence.longest_s;
-            const double until_s = from_s + absence.longest_s;
-            const double sending_s = static_cast<double>(end - start) / ticks_per_second;
-            away_s += std::max(0.0, std::min(until_s, sending_s) - std::max(from_s, 0.0));
+            const double until_s = static_cast<double>(static_cast<std::int64_t>(absence.end - start)) / ticks_per_second;
+            const double from_s = until_s - absence.longest_s;
+            const double present_s = std::max(0.0, from_s - before_s);
+            if (present_s >= waiting_s) {
+                end_series();
+            } else {
+                waiting_s -= present_s;
+            }
+            waiting_s += absence.longest_s;
+            overran = overran || waiting_s > ring_s;
+            series_s += std::max(0.0, std::min(until_s, sending_s) - std::max(from_s, 0.0));
+            before_s = until_s;
         }
+        end_series();
     }
     return static_cast<std::uint64_t>(std::llround(away_s * rate_fps));
 }
