@@ -121,7 +121,7 @@ struct DirectionResult {
     std::uint64_t ring_frames = 0;
     LatencyHistogram latency;  // ticks
     std::shared_ptr<const DelayResult> delays;
-    std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts
+    std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts, at once or in a series
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
     std::vector<ClassCount> classes;     // of a mix; empty if all frames are alike

@@ -31,7 +31,8 @@ constexpr double ring_s = 0.05;
 CpuRecord away(long over_ms, double lasted_ms) {
     constexpr double ms_per_second = 1e3;
     constexpr long ticks_per_ms = 1'000'000;
-    return {.cpu = 0, .absences = {{.end = start + static_cast<pace::Ticks>(over_ms * ticks_per_ms), .longest_s = lasted_ms / ms_per_second}}};
+    return {.cpu = 0,
+            .absences = {{.end = start + static_cast<pace::Ticks>(over_ms * ticks_per_ms), .longest_s = lasted_ms / ms_per_second, .at_least_s = lasted_ms / ms_per_second}}};
 }
 
 std::uint64_t frames(const std::vector<CpuRecord>& cpus) { return witness::frames_while_away(cpus, ring_s, rate_fps, start, start + second, ticks_per_second); }
@@ -107,7 +108,28 @@ TEST_CASE("absences of which the DUT may still have work are one") {
     CHECK(frames({series({{140, 40}, {185, 40}, {600, 40}})}) == 80);       // the last one is by itself
     CHECK(frames({series({{140, 60}, {600, 40}, {645, 35}})}) == 60 + 75);  // two series
     CHECK(frames({series({{140, 40}}), series({{185, 40}})}) == 0);         // of two CPUs
-    CHECK(frames({series({{10, 40}, {55, 40}})}) == 10 + 40);               // the first began before frames were sent
+    CHECK(frames({series({{10, 40}, {55, 40}})}) == 0);                     // the first began before frames were sent: 10 - 5 + 40
+    CHECK(frames({series({{20, 40}, {65, 40}})}) == 20 + 40);
+    CHECK(frames({series({{950, 40}, {1035, 40}})}) == 0);    // when the second begins, no more are sent
+    CHECK(frames({series({{500, 400}, {700, 10}})}) == 400);  // a ring holds no more than it holds
+}
+
+TEST_CASE("short absences in which a DUT keeps up explain nothing") {
+    const auto regular = [](double every_ms, double lasted_ms, double seen_late_ms) {
+        CpuRecord record;
+        for (double over_ms = every_ms; over_ms < 1000; over_ms += every_ms) {
+            record.absences.push_back({.end = start + static_cast<pace::Ticks>(over_ms * 1e6), .longest_s = (lasted_ms + seen_late_ms) / 1e3, .at_least_s = lasted_ms / 1e3});
+        }
+        return record;
+    };
+    const auto of_ring = [](const CpuRecord& record, double ring_ms) {
+        return witness::frames_while_away({record}, ring_ms / 1e3, rate_fps, start, start + second, ticks_per_second);
+    };
+    CHECK(of_ring(regular(2.9, 0.5, 1), 2.56) == 0);
+    CHECK(of_ring(regular(1.5, 0.6, 1), 16.4) == 0);
+    CHECK(of_ring(regular(3.9, 1, 1), 2.56) == 0);
+    // Another program has the CPU for most of the time: its time is counted once.
+    CHECK(of_ring(regular(4, 3, 1), 16.4) == doctest::Approx(1000).epsilon(0.01));
 }
 
 TEST_CASE("the longest absence is what was seen of it") {

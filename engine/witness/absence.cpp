@@ -62,16 +62,16 @@ std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_
         };
         for (const auto& absence : record.absences) {
             const double until_s = static_cast<double>(static_cast<std::int64_t>(absence.end - start)) / ticks_per_second;
-            const double from_s = until_s - absence.longest_s;
-            const double present_s = std::max(0.0, from_s - before_s);
+            const double present_s = until_s - absence.at_least_s - before_s;
             if (present_s >= waiting_s) {
                 end_series();
             } else {
-                waiting_s -= present_s;
+                waiting_s -= std::max(0.0, present_s);
             }
-            waiting_s += absence.longest_s;
-            overran = overran || waiting_s > ring_s;
-            series_s += std::max(0.0, std::min(until_s, sending_s) - std::max(from_s, 0.0));
+            const auto sent_in = [&](double lasted_s, double not_before_s) { return std::max(0.0, std::min(until_s, sending_s) - std::max(until_s - lasted_s, not_before_s)); };
+            overran = overran || waiting_s + sent_in(absence.longest_s, 0) > ring_s;
+            waiting_s = std::min(waiting_s + sent_in(absence.at_least_s, 0), ring_s);
+            series_s += sent_in(absence.longest_s, series_s > 0 ? std::max(before_s, 0.0) : 0.0);
             before_s = until_s;
         }
         end_series();

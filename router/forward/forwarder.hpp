@@ -73,7 +73,11 @@ class Forwarder {
         now_ = now;
         const unsigned most = was_away(now) ? most_after_absence : most_arrivals;
         const std::array<std::size_t, 2> came{take(0, most), take(1, most)};
-        looks_after_absence_ = std::max(came[0], came[1]) > most_arrivals ? looks_after_absence_ + 1 : 0;
+        if (std::max(came[0], came[1]) > most_arrivals) {
+            ++looks_after_absence_;
+        } else if (std::max(came[0], came[1]) < most_arrivals) {
+            looks_after_absence_ = 0;
+        }
         if (came[0] + came[1] != 0) {
             counters_.model.longest_gap = std::max(counters_.model.longest_gap, now - last_look_);
             last_arrival_ = now;

@@ -258,7 +258,7 @@ TEST_CASE("one address pair meets one element, many meet all (SEED-71)") {
     }
 }
 
-TEST_CASE("frames found after an absence of the router are taken to have come at the rate of before, and no queue overflows by it") {
+TEST_CASE("frames found after an absence of the router are taken to have come evenly over it, and no queue overflows by it") {
     Bench bench{model_of(1, 1e6, 8)};
     bench.introduce();
     const auto frames = test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 500);
@@ -271,7 +271,7 @@ TEST_CASE("frames found after an absence of the router are taken to have come at
     }
     CHECK(bench.take_test_frames(1).size() >= 12'499);
     CHECK(bench.counters().model.late_frames == 0);
-    // The router is away for 3 ms: it finds 1500, more than it takes at once.
+    // The router is away for 3 ms: it finds 1500.
     for (int ms = 0; ms < 3; ++ms) {
         for (const auto& f : frames) bench.send(0, f);
     }
@@ -281,7 +281,7 @@ TEST_CASE("frames found after an absence of the router are taken to have come at
     CHECK(bench.counters().interfaces[0].element_dropped_frames == 0);
     CHECK(bench.counters().model.longest_gap >= 3000 * us);
     CHECK(bench.counters().model.late_frames > 1400);  // and it says so
-    // Four times as many in 1 ms are twice what the element serves, and came in a moment that it does not know: not all of them fit.
+    // Four times as many in 1 ms are twice what the element serves: not all of them fit.
     for (int i = 0; i < 4; ++i) {
         for (const auto& f : frames) bench.send(0, f);
     }
