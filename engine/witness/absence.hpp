@@ -53,8 +53,8 @@ struct CpuRecord {
 
 /// Frames of a constant load that came to a DUT while its CPU was away for longer than `ring_s`, the time that the DUT's ring lasts at this
 /// load: all that came in such an absence, since nobody knows how full the ring was when it began. Absences are one series, and count
-/// together, while the DUT may still have work of them: when it is there again, it works off no more than comes meanwhile, for all that is
-/// known. Only what lies between `start` and `end` counts. The absences of a record are in the order of their ends.
+/// together, while the DUT may still have work of them: when it is there it is taken to work off, besides what comes, as much again. Only what lies between `start` and `end`
+/// counts. The absences of a record are in the order of their ends.
 [[nodiscard]] std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_s, double rate_fps, Ticks start, Ticks end, double ticks_per_second) noexcept;
 
 }  // namespace evenhand::witness

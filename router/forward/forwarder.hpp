@@ -100,7 +100,7 @@ class Forwarder {
     static constexpr unsigned most_arrivals = 256;
     /// But after an absence, so that their number tells how fast they came: as many as the largest ring holds.
     static constexpr unsigned most_after_absence = 16384;
-    /// One after the other: a router that has too much to do is away because it took so many.
+    /// Until one leaves nothing behind: a router that has too much to do is away because it took so many.
     static constexpr unsigned most_looks_after_absence = 4;
     static constexpr unsigned receive_burst = 64;
     static constexpr double unknown = 1e12;  // ticks: longer than any gap
@@ -330,7 +330,7 @@ class Forwarder {
     Ticks rates_since_ = 0;
     std::array<std::uint64_t, 2> rate_frames_{};
     std::array<double, 2> spacing_{unknown, unknown};  // ticks from frame to frame
-    unsigned looks_after_absence_ = 0;                 // in a row
+    unsigned looks_after_absence_ = 0;                 // since a look left nothing behind
     Ticks now_ = 0;
     Ticks next_timers_ = 0;
     std::uint64_t admitted_ = 0;
