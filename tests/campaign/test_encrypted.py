@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,9 +12,9 @@ import pytest
 from evenhand.series import PointState, read_record
 from tests.campaign.dask_processes import cluster
 from tests.campaign.small_campaign import OPTIONS, write_campaign
+from tests.docs.documents import blocks
 
 pytest.importorskip("distributed")
-HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "measure-on-several-testbeds.md"
 CAMPAIGN = f"""
 name = "encrypted"
 [[suite]]
@@ -41,8 +40,8 @@ def certify(folder: Path) -> None:
 
 def configured(folder: Path) -> dict[str, str]:
     """The environment in which dask finds the configuration of the how-to."""
-    (shown,) = re.findall(r"```yaml\n(.*?)```", HOW_TO.read_text(), flags=re.DOTALL)
-    (folder / "distributed.yaml").write_text(shown.replace("/etc/lab/", f"{folder}/"))
+    (shown,) = blocks("yaml", document="docs/how-to/measure-on-several-testbeds.md")
+    (folder / "distributed.yaml").write_text(shown.text.replace("/etc/lab/", f"{folder}/"))
     return {"DASK_CONFIG": str(folder)}
 
 

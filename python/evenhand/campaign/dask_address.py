@@ -26,6 +26,8 @@ class SchedulerPlace(NamedTuple):
     """As the user wrote it."""
     host: str
     port: int
+    connection_args: dict[str, Any]
+    """As dask is configured here for the role that asked: certificates, and whether encryption is required."""
 
 
 def import_distributed() -> ModuleType:
@@ -80,15 +82,14 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
             f"dask's configuration requires encryption, and {address!r} has none", where=where,
             next_step=f"Write {whole.replace('tcp', 'tls', 1)}.",
         )  # fmt: skip
-    return SchedulerPlace(address, host, port)
+    return SchedulerPlace(address, host, port, settings)
 
 
 async def ask_scheduler(scheduler: SchedulerPlace, wait_s: float) -> None:
     """HostError if none answers there within this time, whatever does answer."""
     distributed = import_distributed()
-    settings = distributed.Security().get_connection_args("client")
     try:
-        async with distributed.rpc(scheduler.address, connection_args=settings) as found:
+        async with distributed.rpc(scheduler.address, connection_args=scheduler.connection_args) as found:
             told = await asyncio.wait_for(found.identity(), wait_s)
         if told["type"] != "Scheduler":
             raise TypeError(told["type"])
