@@ -35,6 +35,9 @@ _FOREIGN_WRITERS = stat.S_IWGRP | stat.S_IWOTH
 class InUseError(HostError):
     """Somebody else has it; perhaps only until the engine of a process that was killed has ended."""
 
+    is_ending = False
+    """Whether the process that took it has ended, and only what it left running has it still."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -67,7 +70,9 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
             try:
                 descriptors.append(stack.enter_context(lock_file(path)))
             except BlockingIOError:
-                raise InUseError(f"{resource.label} is in use by {_holder(path)}", where=where, next_step=next_step) from None
+                in_use = InUseError(f"{resource.label} is in use by {_holder(path)}", where=where, next_step=next_step)
+                in_use.is_ending = _has_ended(locker(path))
+                raise in_use from None
             except OSError as error:
                 raise HostError(
                     f"{resource.label} cannot be locked: {error.strerror}", where=str(path), next_step="Make that folder writable for you."
@@ -138,9 +143,13 @@ def _is_file_at(path: Path, descriptor: int) -> bool:
 def _holder(path: Path) -> str:
     """Of a file of our own, for people."""
     pid = locker(path)
-    if pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+    if _has_ended(pid):
         return f"the engine of process {pid}, which has ended; the engine is about to"
     return f"process {pid}"
+
+
+def _has_ended(pid: str) -> bool:
+    return pid.isdecimal() and not Path(f"/proc/{pid}").exists()
 
 
 def _own_folder() -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.campaign import expand, jobs, make_campaign, time_of
+from evenhand.campaign.lab_of_run import wish_of
 from evenhand.campaign.measure import PointOrder
 from evenhand.campaign.time_left import TimeLeft
 
@@ -24,7 +25,7 @@ def test_an_order_can_be_pickled() -> None:
     plan = expand(make_campaign(CAMPAIGN, where="test", folder=Path()))
     order = PointOrder(
         point=plan.points[0], jobs=tuple(job for job in jobs(plan) if job.point == plan.points[0]), hooks=plan.suite_hooks["a"],
-        testbed="reference", reference=plan.reference,
+        testbed="reference", reference=plan.reference, lab_wish=wish_of(plan.points),
     )  # fmt: skip
     assert pickle.loads(pickle.dumps(order)) == order
 

@@ -7,17 +7,20 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evenhand.campaign import expand, jobs, make_campaign, preset_names, preset_text, read_campaign
+from evenhand.campaign import expand, jobs, make_campaign, preset_names, preset_text, read_campaign, time_of
 from evenhand.campaign.file import CampaignFile, Published
+from evenhand.campaign.fit import check_lab_points
 from evenhand.errors import RequestError
 from evenhand.series.campaign import Point
 from tests.campaign.campaigns import expanded
 
 ROOT = Path(__file__).resolve().parents[2]
 DOUBLED = [2**k for k in range(16)]
+TESTBEDS = {"appendix-a-lab": "lab:linux", "appendix-a-lab-vm": "lab:vm", "appendix-a-reference": "reference"}
 CASES = {1: "direct-v4-net16", 2: "direct-v6", 3: "direct-v4-net16", 4: "direct-v4-net16"}
 
 
@@ -39,8 +42,24 @@ def values(point: Point) -> tuple[object, ...]:
 
 
 def test_the_presets_are_those_of_the_draft() -> None:
-    """SEED-60, SEED-64."""
-    assert preset_names() == ["appendix-a", "appendix-a1", *(f"appendix-a2-case{case}" for case in CASES)]
+    """SEED-60, SEED-64; besides them what anybody can run on a router inside the own machine."""
+    of_the_draft = ["appendix-a", "appendix-a1", *(f"appendix-a2-case{case}" for case in CASES)]
+    assert preset_names() == sorted([*of_the_draft, *TESTBEDS])
+
+
+@pytest.mark.parametrize(("name", "testbed"), TESTBEDS.items())
+def test_a_preset_for_a_lab_measures_both_ip_versions_alike(name: str, testbed: str) -> None:
+    """SEED-02, SEED-07: one pair and many, over IPv4 and IPv6; its testbed can be set to all that it asks for."""
+    plan = expand(preset(name))
+    assert plan.testbed == testbed
+    of_v4, of_v6 = (
+        [(min(p.hosts[0], 65_534), p.hash_type, "direct" in p.plan) for p in plan.points if version in p.plan] for version in ("v4", "v6")
+    )
+    assert of_v4 == of_v6
+    assert len(of_v4) + len(of_v6) == len(plan.points)
+    if testbed.startswith("lab:"):
+        check_lab_points(testbed, testbed.removeprefix("lab:"), plan.points)
+    assert sum(time_of(point) for point in plan.points) < 16 * 60
 
 
 def test_the_difference_is_1000_addresses_against_one_pair() -> None:
@@ -144,6 +163,40 @@ def test_a_file_changes_what_it_names_and_nothing_else() -> None:
     assert [(p.hosts[0], p.repetitions) for p in by_suite["gateway, type 1"]] == [(1, 3), (65534, 3)]
     assert {p.goal["waits"] for p in changed.points} == {"short"}
     assert [p.hash_type for p in by_suite["one pair, type 2"]] == ["type2"]
+
+
+def test_what_a_preset_says_of_one_suite_is_not_changed_by_every_suite() -> None:
+    """SEED-69: the point with one pair and hashed ports stays one pair; the file that would make it 65,534 is told so."""
+    plan = expand(make_campaign({"preset": "appendix-a", "every-suite": {"hosts": "max", "repetitions": 3}}, where="c.toml"))
+    assert [p.hosts for p in plan.points if p.suite == "IPv4 one pair, type 2"] == [(1, 1)]
+    assert {p.repetitions for p in plan.points} == {3}
+    (note,) = plan.notes
+    assert "hosts in [every-suite] does not change what the preset says of 'IPv4 direct, type 1', " in note
+    assert "'IPv4 gateway, type 1'" not in note  # has it already
+    assert "'IPv6 one pair, type 2'" in note
+    named = {"preset": "appendix-a", "suite": [{"name": "IPv4 one pair, type 2", "hosts": 4}]}
+    changed = expand(make_campaign(named, where="c.toml"))
+    assert [p.hosts for p in changed.points if p.suite == "IPv4 one pair, type 2"] == [(1, 1), (4, 4)]
+    assert changed.notes == ()
+
+
+@pytest.mark.parametrize("suite", [{"every-suite": {"hash-types": "not-stated"}}, {"suite": [{"name": "IPv4 direct, type 1"}]}])
+def test_a_key_of_a_preset_can_be_taken_out(suite: dict[str, Any]) -> None:
+    """In all suites by [every-suite], in one by its own table."""
+    named = {key: [{**table, "hash-types": "not-stated"} for table in value] if key == "suite" else value for key, value in suite.items()}
+    plan = expand(make_campaign({"preset": "appendix-a", **named}, where="c.toml"))
+    without = {p.suite for p in plan.points if p.hash_type is None}
+    assert without == ({p.suite for p in plan.points} if "every-suite" in suite else {"IPv4 direct, type 1"})
+
+
+def test_a_preset_is_a_campaign_file_by_itself(tmp_path: Path) -> None:
+    """`evenhand run preset:NAME`; a name alone is a file that is not there."""
+    assert read_campaign(Path("preset:appendix-a-lab")).name == preset("appendix-a-lab").name
+    with pytest.raises(RequestError, match="there is no such file") as refused:
+        read_campaign(Path("appendix-a-lab"))
+    assert "preset:appendix-a-lab" in refused.value.next_step
+    with pytest.raises(RequestError, match="there is no preset 'appendix-lab'"):
+        read_campaign(Path("preset:appendix-lab"))
 
 
 def test_the_single_pair_is_measured_first_in_each_suite_of_each_preset() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +16,13 @@ from evenhand.campaign.events import OnCampaignEvent
 from evenhand.campaign.options import plan_of
 from evenhand.dut import DutSetup, describe_setup
 from evenhand.dut.items import NotTakenError
+from evenhand.dut.linux_items import linux_items
 from evenhand.dut.record import Holder, SetupRecord, read_held
 from evenhand.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo, uninterrupted
 from evenhand.dut.ssh import open_shell
-from evenhand.errors import EvenhandError, HostError
-from evenhand.procedure import REFERENCE, Note, Setup, read_setup
+from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.lab import lab_status
+from evenhand.procedure import LAB_PREFIX, REFERENCE, Note, Setup, read_setup
 from evenhand.series.campaign import HookRun, Point
 from evenhand.testbed import TestbedDut
 
@@ -50,18 +52,37 @@ class ReachableDut:
 
 
 def dut_over_ssh(testbed: str) -> ReachableDut | None:
-    """The testbed's DUT, if a run is to set it up; None without a testbed, when workers elsewhere have theirs. Errors as `read_setup`."""
+    """The testbed's DUT, if a run is to set it up; None without a testbed, when workers elsewhere have theirs, and for a
+    lab that is down. Errors as `read_setup`."""
     if testbed in (REFERENCE, ""):
+        return None
+    if testbed.startswith(LAB_PREFIX) and lab_status(testbed.removeprefix(LAB_PREFIX)) is None:
         return None
     return _reachable(read_setup(testbed))
 
 
-def check_reachable_dut(testbed: str) -> None:
-    """What is wrong with the way to the DUT is so for every point, and told before the first. Errors as `check_dut`."""
-    dut = dut_over_ssh(testbed)
-    if dut is not None:
-        with _on(dut) as on:
-            check_dut(on)
+def is_set_up_over_ssh(setup: Setup) -> bool:
+    """Whether a run sets up the DUT of this testbed for each of its points."""
+    return _reachable(setup) is not None
+
+
+def check_reachable_dut(setup: Setup, points: Iterable[Point] = ()) -> None:
+    """Refuse a DUT that is to be set up over SSH, and cannot be reached, or cannot be set up for these points. Changes nothing.
+
+    Raises:
+        RequestError: As `check_dut`, or a point asks for what the DUT does not have, such as a hash.
+        HostError: As `check_dut`.
+    """
+    dut = _reachable(setup)
+    if dut is None:
+        return
+    with _on(dut) as on:
+        state, _ = check_dut(on)
+        for point in {(point.plan, point.hash_type): point for point in points}.values():
+            try:
+                linux_items(_setups(point, on), state)
+            except NotTakenError as error:
+                raise RequestError(f"{point.key}: {error.what}", where=error.where, next_step=error.next_step) from error
 
 
 def set_up_for(point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> str | None:

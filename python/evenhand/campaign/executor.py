@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from evenhand.campaign.events import OnCampaignEvent
+from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.measure import PointOrder, measure_point
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
@@ -17,11 +18,14 @@ from evenhand.series.campaign_store import CampaignStore
 class Executor(Protocol):
     """Measures points, each at one place at a time."""
 
-    def run(self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent) -> Iterator[Point]:
+    def run(
+        self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent, *, lab: LabOfRun | None = None
+    ) -> Iterator[Point]:
         """Gives each point when all of it is kept.
 
         Args:
             orders: None of them takes anything from another. Is asked for the next one only when there is a place for it.
+            lab: That the testbed of this process is; it is set up for each order.
         """
         ...
 
@@ -32,8 +36,10 @@ class HereExecutor:
 
     engine: Path | None = None
 
-    def run(self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent) -> Iterator[Point]:
+    def run(
+        self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent, *, lab: LabOfRun | None = None
+    ) -> Iterator[Point]:
         """See `Executor`."""
         for order in orders:
-            measure_point(order, keeper, engine=self.engine, on_event=on_event)
+            measure_point(order, keeper, engine=self.engine, on_event=on_event, lab=lab)
             yield order.point

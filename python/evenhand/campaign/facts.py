@@ -20,6 +20,8 @@ FACTS = tuple(DutFacts.model_fields)
 """Of both machines, by the keys of the testbed file's `[dut.facts]` (SEED-84)."""
 NOT_OF_A_TESTER = ("flow_hash", "policing")
 """It forwards nothing."""
+OF_A_PLAN = ("neighbor_table", "plan", "sysctls", "napi_threads")
+"""Facts of a lab that change when it is set up anew."""
 HASH_OF_POINTS = f"of each point its own, with its results{READ_THERE}"
 """A campaign may set it from point to point, and each search has what was read before it."""
 
@@ -59,8 +61,12 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
 
 
 def _lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes the DUT this one. Its neighbours and its counters are others at each look; each search has them as they were then."""
-    return {key: value for key, value in facts.items() if key != "neighbor_table"}
+    """What makes the DUT this one. What a plan sets of a lab, its threads, its neighbours and its counters are others each time; each
+    search has them as they were then."""
+    kept = {key: value for key, value in facts.items() if key not in OF_A_PLAN}
+    if isinstance(interfaces := kept.get("interfaces"), Mapping):
+        kept["interfaces"] = {side: {key: value for key, value in of.items() if key not in OF_A_PLAN} for side, of in interfaces.items()}
+    return kept
 
 
 def tester_facts(testbed: Testbed, root: Path = Path("/")) -> dict[str, str | None]:  # noqa: PT028 (as above)

@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from evenhand.campaign.presets import EVERY_SUITE, apply_preset
+from evenhand.campaign.presets import EVERY_SUITE, apply_preset, preset_names, unheeded
 from evenhand.checked_file import FileKind, Loc, RefusedError, headings, read_toml, refusal, unknown_key, with_unit
 from evenhand.errors import RequestError
 from evenhand.plan import Mode
 from evenhand.procedure import LAB_PREFIX, REFERENCE
 from evenhand.series.campaign import HashType, ProcedureName
+from evenhand.series.going_on import PRESET_PREFIX
 from evenhand.testbed.model import DutFacts
 from evenhand.units import DURATION, parse_duration
 
@@ -210,7 +211,7 @@ class CampaignFile(_Table):
 
     _where: str = PrivateAttr(default="campaign")
     _folder: Path = PrivateAttr(default=Path())
-    _document: Mapping[str, Any] = PrivateAttr(default={})
+    _document: dict[str, Any] = PrivateAttr(default={})
 
     @property
     def where(self) -> str:
@@ -220,6 +221,11 @@ class CampaignFile(_Table):
     def where_of(self, suite: str, key: str) -> str:
         """Where a key of a suite stands, for errors: there, or in `[every-suite]`."""
         return f"{self._where}: {_place_in_suite(self._document, suite, key)}"
+
+    @property
+    def notes(self) -> list[str]:
+        """What is not as it may look in the file."""
+        return unheeded(self._document)
 
     @property
     def testbed_place(self) -> str | None:
@@ -244,9 +250,16 @@ class CampaignFile(_Table):
 def read_campaign(path: Path) -> CampaignFile:
     """Read and check a campaign file and the preset that it names; touches nothing else.
 
+    Args:
+        path: Of the file; or `preset:NAME`, a preset as it is.
+
     Raises:
         RequestError: It cannot be read, there is no such preset, or a key is unknown, missing or wrong.
     """
+    if path.name.startswith(PRESET_PREFIX):
+        return make_campaign({"preset": path.name.removeprefix(PRESET_PREFIX)}, where=path.name)
+    if path.name in preset_names() and not path.exists():
+        raise RequestError("there is no such file", where=str(path), next_step=f"For the preset of this name: {PRESET_PREFIX}{path.name}")
     return make_campaign(read_toml(path, kind=FileKind.CAMPAIGN), where=str(path), folder=path.parent)
 
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
@@ -21,6 +22,10 @@ TERMINATE_S = 2.0
 """Between SIGTERM and SIGKILL."""
 DRAIN_S = 1.0
 """After the command has ended: a daemon that it started may keep its output open for ever."""
+MOST_SHOWN = 600
+"""Characters of what a failed command printed."""
+_ERROR = re.compile(r"(?:\S+: )?(?:error|fatal)\b", re.IGNORECASE)
+"""`Error: ...`, as this and other programs begin; `fatal: ...`; `ssh: error ...`."""
 _CUT = "\n[... cut after 64 KiB]"
 
 
@@ -59,8 +64,27 @@ def why_failed(hook: HookRun, timeout_s: float) -> str | None:
     if hook.exit_code is None:
         return f"the hook {name} did not end within {format_duration(timeout_s)}, and was stopped"
     ended = f"ended with exit code {hook.exit_code}" if hook.exit_code > 0 else f"was ended by {signal.Signals(-hook.exit_code).name}"
-    last = next((line.strip() for line in reversed(hook.output.splitlines()) if line.strip()), "")
-    return f"the hook {name} {ended}" + (f": {last[:200]}" if last else "")
+    said = _what_it_said(hook.output)
+    return f"the hook {name} {ended}" + (f": {said}" if said else "")
+
+
+def _what_it_said(output: str) -> str:
+    """From the first line that begins with "Error" on, since what to do next stands behind it; without one the last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    begin = next((number for number, line in enumerate(lines) if _ERROR.match(line)), len(lines) - 1)
+    text = " ".join(lines[max(begin, 0) :])
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} ..."
+
+
+def environment_of_suite(points: Sequence[Point]) -> dict[str, str]:
+    """What a hook is told of a suite: its name, its plan, and the hash type that all its points have; empty where they have several, or
+    the file does not say."""
+    hash_types = {point.hash_type for point in points}
+    return {
+        "EVENHAND_SUITE": points[0].suite,
+        "EVENHAND_PLAN": points[0].plan,
+        "EVENHAND_HASH_TYPE": (hash_types.pop() or "") if len(hash_types) == 1 else "",
+    }
 
 
 def environment_of(point: Point) -> dict[str, str]:

@@ -10,16 +10,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from evenhand.campaign.dut_setup import set_up_for
+from evenhand.campaign.dut_setup import is_set_up_over_ssh, set_up_for
 from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
 from evenhand.campaign.facts import testbed_facts
 from evenhand.campaign.file import Hooks, Reference
 from evenhand.campaign.hooks import environment_of, run_hook, why_failed
 from evenhand.campaign.jobs import Job
+from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.options import PointRequest, plan_of, read_point
 from evenhand.campaign.reference import reference_dut
 from evenhand.cli.argument_names import option_places
 from evenhand.errors import EvenhandError
+from evenhand.lab.borrow import LabWish
 from evenhand.locks import InUseError
 from evenhand.procedure import (
     REFERENCE,
@@ -67,6 +69,8 @@ class PointOrder:
     """For its hooks, besides what they are told of the point."""
     run: str = ""
     """Which run this is, for a DUT that it sets up (see `dut_setup.name_of_run`)."""
+    lab_wish: LabWish
+    """What a lab is set up for, where the testbed is one: for all points of the suite."""
 
 
 class RepetitionKeeper(Recorder, Replay, Protocol):
@@ -103,8 +107,13 @@ class _HookFailedError(Exception):
     pass
 
 
-def measure_point(order: PointOrder, keeper: Keeper[Kept], *, engine: Path | None, on_event: OnCampaignEvent) -> None:
+def measure_point(
+    order: PointOrder, keeper: Keeper[Kept], *, engine: Path | None, on_event: OnCampaignEvent, lab: LabOfRun | None = None
+) -> None:
     """All jobs of the order. A point that cannot be measured is kept with the reason, and that is no error.
+
+    Args:
+        lab: That the testbed is, to be set up for the order first.
 
     Raises:
         StorageError: Nothing can be kept any longer.
@@ -118,10 +127,13 @@ def measure_point(order: PointOrder, keeper: Keeper[Kept], *, engine: Path | Non
     reason = None
     try:
         _run_hook("before_point", order, keeper, on_event)
-        with _setup_of(order) as setup:
-            reason = set_up_for(point, setup, keeper, on_event, run=order.run)
-            if reason is None:
-                reason = _measure_on(setup, order, keeper, engine, on_event)
+        reason = None if lab is None else lab.set_up_for(order.lab_wish)
+        if reason is None:
+            with _setup_of(order) as setup:
+                reason = set_up_for(point, setup, keeper, on_event, run=order.run)
+                if reason is None:
+                    is_set_up = is_set_up_over_ssh(setup)
+                    reason = _measure_on(replace(setup, is_set_up=is_set_up), order, keeper, engine, on_event)
     except _HookFailedError as failure:
         reason = str(failure)
     finally:

@@ -102,8 +102,12 @@ class Outline:
         }
 
 
-def describe(plan: CampaignPlan) -> Outline:
-    """Every point with what it will send, its place in the order of measuring, and the time that it should take."""
+def describe(plan: CampaignPlan, *, is_set_up: bool = False) -> Outline:
+    """Every point with what it will send, its place in the order of measuring, and the time that it should take.
+
+    Args:
+        is_set_up: The campaign sets up its DUT by itself.
+    """
     places: dict[str, int] = {}
     for job in jobs(plan):
         places.setdefault(job.point.key, len(places) + 1)
@@ -112,7 +116,7 @@ def describe(plan: CampaignPlan) -> Outline:
         traffic = Traffic(plan=plan_of(point), directions=point.directions)
         place = places[point.key]
         rows.append(OutlineRow(point=point, place=place, traffic=traffic, goal=goal_in_words(point), expected_s=time_of(point)))
-    return Outline(plan=plan, rows=tuple(rows), deviations=tuple(deviations_of(plan)), notes=tuple(_notes(plan)))
+    return Outline(plan=plan, rows=tuple(rows), deviations=tuple(deviations_of(plan)), notes=tuple(_notes(plan, is_set_up=is_set_up)))
 
 
 def deviations_of(plan: CampaignPlan) -> list[Deviation]:
@@ -157,12 +161,12 @@ def _up_to(max_fps: float) -> str:
     return " from the line rate, or the tester's ceiling" if math.isinf(max_fps) else f" from {format_rate(max_fps)}"
 
 
-def _notes(plan: CampaignPlan) -> list[str]:
-    notes = []
+def _notes(plan: CampaignPlan, *, is_set_up: bool) -> list[str]:
+    notes = list(plan.notes)
     for suite in dict.fromkeys(point.suite for point in plan.points):
         of_suite = [point for point in plan.points if point.suite == suite]
         notes += [f"{suite}: {warning}" for warning in plan_warnings(plan_of(max(of_suite, key=lambda point: sum(point.hosts))))]
-    if plan.testbed == REFERENCE:
+    if is_set_up or plan.testbed == REFERENCE:
         return notes
     unhooked = [suite for suite, hooks in plan.suite_hooks.items() if hooks.before_suite is None and hooks.before_point is None]
     settings: Mapping[tuple[str, str | None], str] = {

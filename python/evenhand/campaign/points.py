@@ -53,6 +53,8 @@ class CampaignPlan:
     """Set if the testbed is, or may be, `reference`."""
     on_each_testbed: tuple[str, ...] = ()
     """Workers on each of which every point is measured; empty: on any one."""
+    notes: tuple[str, ...] = ()
+    """What is not as it may look in the file."""
 
     def numbers_on(self, point: Point, testbed: str) -> range:
         """Of the repetitions that this one of them measures; all, if none is named."""
@@ -89,6 +91,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
         name=file.name, seed=file.seed, order=file.order, spec=spec, points=tuple(points), hooks=file.hooks,
         suite_hooks={suite.name: suite.hooks.over(file.hooks) for suite in file.suite}, testbed=file.testbed_place,
         reference=file.reference or (Reference() if file.testbed == REFERENCE else None), on_each_testbed=file.on_each_testbed,
+        notes=tuple(file.notes),
     )  # fmt: skip
 
 

@@ -4,41 +4,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import median
 
-from evenhand.campaign.dut_setup import check_reachable_dut, dut_over_ssh, name_of_run, put_dut_back
+from evenhand.campaign.dut_setup import dut_over_ssh, name_of_run, put_dut_back
 from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
 from evenhand.campaign.executor import Executor
 from evenhand.campaign.file import Hooks
+from evenhand.campaign.hooks import environment_of_suite
 from evenhand.campaign.jobs import Job, jobs
+from evenhand.campaign.lab_of_run import LabOfRun, lab_of_run, wish_of
 from evenhand.campaign.measure import PointOrder, run_and_keep
 from evenhand.campaign.options import AFTER
 from evenhand.campaign.points import CampaignPlan
 from evenhand.errors import EvenhandError, RequestError
 from evenhand.procedure import REFERENCE, RESULTS_OF_THE_DUT, Note, SinglePair
-from evenhand.programs import ROUTER, find_program
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
 from evenhand.series.folders import without_folders
 
 OnPoint = Callable[[Point], None]
-
-
-def check_testbed(testbed: str) -> None:
-    """What is wrong with the testbed is so for every point, and is told before the first.
-
-    Raises:
-        RequestError, HostError: As `read_setup`; or there is no program of the reference router; or the DUT that is to be set up over SSH
-            cannot be reached, or not be used so.
-    """
-    if testbed == REFERENCE:
-        find_program(ROUTER)
-    else:
-        check_reachable_dut(testbed)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,27 +49,35 @@ class CampaignRunner:
             StorageError: The file cannot be written any further.
             EvenhandError: Something that concerns every point.
         """
-        with self._dut_as_before():
-            for suite, group in groupby(self._left(), key=lambda left: left[0].point.suite):
-                self._run_suite(suite, list(group))
+        left = list(self._left())
+        if left:
+            borrowed = lab_of_run(self.testbed, run=name_of_run(self.store.path), on_event=self.on_event)
+            with borrowed as lab, self._dut_as_before():
+                for suite, group in groupby(left, key=lambda of_point: of_point[0].point.suite):
+                    self._run_suite(suite, list(group), lab)
         self.store.finish()
 
     @contextmanager
     def _dut_as_before(self) -> Iterator[None]:
         """Whatever happens inside, a DUT that this run has set up is put back. The first error is the one to be told."""
-        dut, run = dut_over_ssh(self.testbed), name_of_run(self.store.path)
         try:
             yield
         except BaseException as error:
-            if dut is not None:
-                try:
-                    put_dut_back(dut, self.store, self.on_event, run=run)
-                except EvenhandError as second:
-                    error.add_note(f"The DUT is not as it was: {second}")
-                    self.on_event(Note(text=f"The DUT could not be put back: {second}. Do it with: evenhand dut undo {self.testbed}"))
+            try:
+                self._put_dut_back()
+            except EvenhandError as second:
+                error.add_note(f"The DUT is not as it was: {second}")
+                self.on_event(Note(text=f"The DUT could not be put back: {second}. Do it with: evenhand dut undo {self.testbed}"))
             raise
+        self._put_dut_back()
+
+    def _put_dut_back(self) -> None:
+        """A testbed that is not there, as where no hook has made it, has no DUT that this run could have changed."""
+        dut = None
+        with suppress(EvenhandError):
+            dut = dut_over_ssh(self.testbed)
         if dut is not None:
-            put_dut_back(dut, self.store, self.on_event, run=run)
+            put_dut_back(dut, self.store, self.on_event, run=name_of_run(self.store.path))
 
     def _left(self) -> Iterator[tuple[Job, ...]]:
         """By point, in the order of measuring: its jobs without a result."""
@@ -91,9 +87,9 @@ class CampaignRunner:
             if left and key not in ended:
                 yield left
 
-    def _run_suite(self, suite: str, left: list[tuple[Job, ...]]) -> None:
+    def _run_suite(self, suite: str, left: list[tuple[Job, ...]], lab: LabOfRun | None) -> None:
         hooks = self.plan.suite_hooks[suite]
-        environment = {**self._environment(), "EVENHAND_SUITE": suite}
+        environment = {**self._environment(), **environment_of_suite([point for point in self.plan.points if point.suite == suite])}
         try:
             failure = run_and_keep("before_suite", hooks, environment, self.store, self.on_event, suite=suite)
             if failure is not None:
@@ -102,7 +98,7 @@ class CampaignRunner:
                 return
             # Points that take something from others come after them: where several are measured at once, when all of those have ended.
             for _, stage in groupby(left, key=lambda of_point: (of_point[0].point.is_single_pair, AFTER in of_point[0].point.goal)):
-                for point in self.executor.run(self._orders(list(stage), hooks), self.store, self.on_event):
+                for point in self.executor.run(self._orders(list(stage), hooks), self.store, self.on_event, lab=lab):
                     self.on_point(point)
         finally:
             run_and_keep("after_suite", hooks, environment, self.store, self.on_event, suite=suite)
@@ -124,12 +120,16 @@ class CampaignRunner:
                     yield PointOrder(
                         point=point, jobs=on_it, hooks=hooks, testbed=testbed, reference=self.plan.reference,
                         throughput_fps=throughput_fps, single_pair=self._single_pair_of(point, testbed), environment=self._environment(),
-                        run=name_of_run(self.store.path),
+                        run=name_of_run(self.store.path), lab_wish=wish_of(self._alike(point), self.plan.points),
                     )  # fmt: skip
 
     def _numbers(self, key: str, testbed: str) -> range:
         """Of the repetitions of another point that are this testbed's: what it takes from that one is its own."""
         return self.plan.numbers_on(next(point for point in self.plan.points if point.key == key), testbed)
+
+    def _alike(self, point: Point) -> list[Point]:
+        """All points of its suite, which have its plan: a lab is set up for them once."""
+        return [other for other in self.plan.points if other.suite == point.suite]
 
     def _give_up(self, point: Point, reason: str) -> None:
         self.store.end_point(point, reason)

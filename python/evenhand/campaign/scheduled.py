@@ -17,6 +17,7 @@ import evenhand
 from evenhand.campaign.dask_address import ask_scheduler, import_distributed, no_scheduler, scheduler_place
 from evenhand.campaign.events import OnCampaignEvent, PointArrived
 from evenhand.campaign.file import Reference
+from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.measure import PointOrder
 from evenhand.campaign.worker import Answer, measure_here, resources_for, why_not_here
 from evenhand.errors import EvenhandError, HostError
@@ -76,8 +77,13 @@ class ScheduledExecutor:
             if error is not None:
                 raise error
 
-    def run(self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent) -> Iterator[Point]:
+    def run(
+        self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent, *, lab: LabOfRun | None = None
+    ) -> Iterator[Point]:
         """See `Executor`. A worker that is lost in a point has stored nothing of it: dask hands the point to another one.
+
+        Args:
+            lab: None; each worker has its own.
 
         Raises:
             HostError: The scheduler has gone.

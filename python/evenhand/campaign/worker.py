@@ -18,12 +18,14 @@ import evenhand
 from evenhand.analysis.words import show_value
 from evenhand.campaign.collecting import CollectingKeeper
 from evenhand.campaign.dask_address import import_distributed, no_scheduler, own_address, scheduler_place
-from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
+from evenhand.campaign.dut_setup import dut_over_ssh, is_set_up_over_ssh, put_dut_back
 from evenhand.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
 from evenhand.campaign.file import Reference
+from evenhand.campaign.fit import check_lab_points, check_points
+from evenhand.campaign.lab_of_run import LabOfRun, lab_name_of, lab_of_run
 from evenhand.campaign.measure import PointOrder, measure_point
-from evenhand.campaign.options import plan_of
 from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.lab.borrow import kind_of
 from evenhand.own_folder import own_folder
 from evenhand.procedure import REFERENCE, ProcedureEvent, read_setup
 from evenhand.series.campaign import FIGURES, Point
@@ -105,8 +107,9 @@ class WorkerProcess:
         self._on_event = on_event
         self._calls = _MainThread()
         self._dask: Any = None
+        self._lab: LabOfRun | None = None
 
-    def serve(self, address: str, *, host: str | None, say: Callable[[str], object]) -> None:
+    def serve(self, address: str, *, host: str | None, say: Callable[[str], None]) -> None:
         """Measure what the scheduler at this address hands over, until it ends or Ctrl-C comes.
 
         Args:
@@ -121,7 +124,8 @@ class WorkerProcess:
         place = host or own_address(scheduler)
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
-        with own_folder() as folder:
+        borrowed = lab_of_run(self.bed.testbed, run=f"worker {self.bed.name}", on_event=self._on_event, say=say)
+        with own_folder() as folder, borrowed as self._lab:
             say(f"Testbed {self.bed.name!r} looks for the scheduler at {address}.")
             self._dask = _tell_while(asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop), address, say)
             _here = self
@@ -184,7 +188,7 @@ class WorkerProcess:
 
         try:
             check_fit(self.bed, [order.point], order.reference)
-            measure_point(mine, keeper, engine=self.bed.engine, on_event=on_event)
+            measure_point(mine, keeper, engine=self.bed.engine, on_event=on_event, lab=self._lab)
         except EvenhandError as found:
             error = found
         except KeyboardInterrupt:
@@ -263,9 +267,12 @@ def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) ->
             next_step=f"Start that worker with {REFERENCE}, or take [reference] out of the campaign file.",
         )  # fmt: skip
     with _of_worker(bed):
+        name = lab_name_of(bed.testbed)
+        if name is not None and (kind := kind_of(name)) is not None:
+            check_lab_points(bed.testbed, kind, list(points))
+            return
         setup = read_setup(bed.testbed)
-        for plan in {point.plan: plan_of(point) for point in points}.values():
-            setup.check_plan(plan)
+        check_points(setup, points, is_set_up=is_set_up_over_ssh(setup))
 
 
 def describe_repetition(event: RepetitionEnded) -> str:

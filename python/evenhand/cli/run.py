@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,8 @@ import typer
 
 from evenhand.campaign import CampaignPlan, describe, difference, expand, read_campaign
 from evenhand.campaign.executor import Executor, HereExecutor
-from evenhand.campaign.runner import CampaignRunner, check_testbed, choose_testbed
+from evenhand.campaign.fit import check_fit, sets_up_its_dut
+from evenhand.campaign.runner import CampaignRunner, choose_testbed
 from evenhand.campaign_progress import CampaignDisplay
 from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, quoted, run_file, write_json
 from evenhand.cli.live_page import LivePage
@@ -24,8 +26,7 @@ from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.series import SUFFIX, StorageError
 from evenhand.series.campaign_status import read_status
 from evenhand.series.campaign_store import CampaignHead, CampaignStore
-from evenhand.series.going_on import find_source, remember_source, resume_command
-from evenhand.trial import find_engine
+from evenhand.series.going_on import PRESET_PREFIX, find_source, remember_source, resume_command
 from evenhand.units import format_count
 
 EXAMPLE = "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run --resume series.evenhand"
@@ -33,7 +34,8 @@ EXAMPLE = "Example: evenhand run series.toml --testbed lab.toml --run series.eve
 
 def run(
     file: Annotated[
-        Path, typer.Argument(metavar="CAMPAIGN", help="A campaign file (TOML). With --resume, what it is stored in is enough.")
+        Path,
+        typer.Argument(metavar="CAMPAIGN", help="A campaign file (TOML), or preset:NAME. With --resume, what it is stored in is enough."),
     ],
     *,
     testbed: Annotated[
@@ -80,12 +82,7 @@ def run(
     stored, source = _files(file, run, is_resumed=resume)
     plan = expand(read_campaign(source))
     if dry_run:
-        outline = describe(plan)
-        if json_output:
-            write_json({"command": "run", "run": None, **outline.to_document()})
-            return
-        for part in campaign_plan_report(outline):
-            out().print(part)
+        _show_outline(plan, testbed=testbed, engine=engine, is_scheduled=scheduler is not None, json_output=json_output)
         return
     with ExitStack() as stack:
         executor, chosen = _executor(stack, plan, testbed=testbed, scheduler=scheduler, engine=engine)
@@ -101,14 +98,34 @@ def run(
         out().print(f"The page: {page.target}", markup=False, soft_wrap=True)
 
 
+def _show_outline(plan: CampaignPlan, *, testbed: str | None, engine: Path | None, is_scheduled: bool, json_output: bool) -> None:
+    """What will be measured; then why it cannot be, if that is known already: RequestError or HostError as `check_fit`."""
+    is_here = not is_scheduled and not plan.on_each_testbed and (testbed or plan.testbed) is not None
+    refusal: EvenhandError | None = None
+    outline = describe(plan, is_set_up=is_here and sets_up_its_dut(testbed or plan.testbed))
+    if is_here:
+        try:
+            notes = check_fit(plan, choose_testbed(plan, testbed), engine=engine, is_dry=True)
+            outline = replace(outline, notes=(*outline.notes, *notes))
+        except EvenhandError as error:
+            refusal = error
+    if json_output:
+        refused = None if refusal is None else {"what": refusal.what, "where": refusal.where, "next": refusal.next_step}
+        write_json({"command": "run", "run": None, **outline.to_document(), "refused": refused})
+    else:
+        for part in campaign_plan_report(outline):
+            out().print(part)
+    if refusal is not None:
+        raise refusal
+
+
 def _executor(
     stack: ExitStack, plan: CampaignPlan, *, testbed: str | None, scheduler: str | None, engine: Path | None
 ) -> tuple[Executor, str]:
     """Who measures, and on which testbed; what is wrong with either is told before anything is measured."""
     if scheduler is None:
         chosen = choose_testbed(plan, testbed)
-        find_engine(engine)
-        check_testbed(chosen)
+        check_fit(plan, chosen, engine=engine)
         return HereExecutor(engine=engine), chosen
     for option, given in (("--testbed", testbed), ("--engine", engine)):
         if given is not None:
@@ -134,7 +151,7 @@ def _measure(
     """
     spec = json.loads(json.dumps(plan.spec))
     if stored is None:
-        path = run_file(source.stem, run, no_run=False)
+        path = run_file(source.stem.removeprefix(PRESET_PREFIX), run, no_run=False)
         assert path is not None
         head = CampaignHead(name=plan.name, source=source.name, seed=plan.seed, spec=spec)
         store = CampaignStore.create(path, head, plan.points, command=command_line(), host_name=host_name)
@@ -151,6 +168,8 @@ def _measure(
             err().print("No point ended early, and no repetition at the tester's limit: there is nothing to measure again.")
         with CampaignDisplay(err(), read_status(path)) as display:
             page.say = display.say
+            for note in plan.notes:
+                display.say(f"Note: {note}")
             page.write()  # whether it can be written is told before anything is measured
             CampaignRunner(
                 plan=plan, store=store, executor=executor, testbed=testbed, on_event=display.on_campaign_event, on_point=page.after_point

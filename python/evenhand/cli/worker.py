@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from evenhand.campaign.events import CampaignEvent, HookEnded, PointBegan, PointEnded, RepetitionEnded
-from evenhand.campaign.runner import check_testbed
+from evenhand.campaign.fit import check_testbed
 from evenhand.cli.common import EngineOption, err
 from evenhand.procedure import ProcedureEvent
 from evenhand.series.folders import without_folders

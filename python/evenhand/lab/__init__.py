@@ -4,9 +4,9 @@
 from evenhand.lab.build import RING_FRAMES
 from evenhand.lab.labs import Lab, lab_names, lab_status
 from evenhand.lab.limits import RaisedLimit, raised_limits
-from evenhand.lab.linux import LinuxLab, lab_down, lab_up, linux_lab
+from evenhand.lab.linux import LinuxLab, lab_down, lab_up, linux_lab, require_root
 from evenhand.lab.neighbors import Neighbor
-from evenhand.lab.vm import VmLab, vm_up
+from evenhand.lab.vm import VmLab, check_vm_programs, vm_up
 
 __all__ = [
     "RING_FRAMES",
@@ -15,11 +15,13 @@ __all__ = [
     "Neighbor",
     "RaisedLimit",
     "VmLab",
+    "check_vm_programs",
     "lab_down",
     "lab_names",
     "lab_status",
     "lab_up",
     "linux_lab",
     "raised_limits",
+    "require_root",
     "vm_up",
 ]

@@ -31,7 +31,7 @@ from evenhand.lab.namespaces import namespace_path
 from evenhand.lab.vm_access import HOST, INTERFACES, Access, free_port, make_access
 from evenhand.lab.vm_access import check_programs as check_ssh
 from evenhand.lab.vm_image import ImageRecipe, VmImage, vm_image
-from evenhand.lab.vm_process import VirtualMachine
+from evenhand.lab.vm_process import VirtualMachine, check_qemu
 from evenhand.plan import SIDES, AddressPlan, SideName, plan_title
 
 KIND = "vm"
@@ -171,6 +171,13 @@ def recipe(suite: str = "") -> ImageRecipe:
     )
 
 
+def check_vm_programs() -> None:
+    """HostError if this host lacks what a machine needs: QEMU, OpenSSH, taps. The packages of its image are not looked at."""
+    taps.check_tun()
+    check_ssh()
+    check_qemu()
+
+
 def vm_up(
     plan: AddressPlan,
     *,
@@ -195,8 +202,7 @@ def vm_up(
     """
     state.check_name(name)
     linux.require_root("for taps in a namespace: the lab of a virtual machine has no other way to the tester's ports", lab=KIND)
-    taps.check_tun()
-    check_ssh()
+    check_vm_programs()
     image = vm_image(recipe(suite), tell=tell)
     with state.hold(name), state.kept_from_testers(name, force=force):
         return _set_up(plan, name, dut_cpu, largest_frame_size, image, tell)

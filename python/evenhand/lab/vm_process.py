@@ -32,6 +32,12 @@ _PR_SET_PDEATHSIG = 1
 _CONSOLE_LINES = 20
 
 
+def check_qemu() -> None:
+    """HostError if there is none."""
+    if shutil.which(QEMU) is None:
+        raise HostError(f"there is no {QEMU}", where="PATH", next_step="Install QEMU: sudo apt-get install qemu-system-x86")
+
+
 def has_kvm(image: VmImage) -> bool:
     """Whether KVM runs a machine here. Tried, once since this host was booted, with the kernel of this image: there are hosts with a
     /dev/kvm on which firmware runs and a kernel gets nowhere."""
@@ -99,8 +105,7 @@ class VirtualMachine:
         Raises:
             HostError: There is no QEMU, or it refuses its arguments.
         """
-        if shutil.which(QEMU) is None:
-            raise HostError(f"there is no {QEMU}", where="PATH", next_step="Install QEMU: sudo apt-get install qemu-system-x86")
+        check_qemu()
         self.accelerator = accelerator or ("kvm" if has_kvm(image) else "tcg")
         self.console = folder / "console.log"
         self._monitor_path = folder / "monitor.sock"

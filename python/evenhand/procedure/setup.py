@@ -34,6 +34,8 @@ class Setup:
     testbed: Testbed
     lab: Lab | None = None
     router: ReferenceRouter | None = None
+    is_set_up: bool = False
+    """Whether the DUT was set up just now for the plan that is to be measured: what lab and testbed file say of its plan is of before."""
 
     @property
     def dut_facts(self) -> dict[str, str | None] | None:
@@ -63,6 +65,8 @@ class Setup:
 
     def check_plan(self, plan: AddressPlan) -> None:
         """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses, and nothing would say why."""
+        if self.is_set_up:
+            return
         if self.lab is not None and plan.other is not None:
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for one IP version, not for {plan.title}", where="plan",

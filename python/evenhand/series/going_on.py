@@ -13,6 +13,8 @@ from pathlib import Path
 from evenhand.state_folder import read_state, replace_state, state_file
 
 VERSION = 1
+PRESET_PREFIX = "preset:"
+"""Before the name of a preset that is a campaign file by itself."""
 MOST_KEPT = 100
 """Campaigns. The oldest are forgotten."""
 
@@ -23,6 +25,8 @@ def remember_source(path: Path, source: Path) -> None:
     Args:
         path: What the campaign is stored in.
     """
+    if source.name.startswith(PRESET_PREFIX):
+        return
     key = str(path.resolve())
     kept = {name: place for name, place in _remembered().items() if name != key}
     entries = {key: str(source.resolve()), **kept}
@@ -32,7 +36,9 @@ def remember_source(path: Path, source: Path) -> None:
 
 def find_source(path: Path, name: str) -> Path | None:
     """The campaign file of this name: beside the campaign's file, in this folder, or where it was when the campaign began; None if it is
-    in none of them."""
+    in none of them. A preset is part of the program, and needs no file."""
+    if name.startswith(PRESET_PREFIX):
+        return Path(name)
     places = [path.parent / name, Path(name)]
     remembered = _remembered().get(str(path.resolve()))
     if remembered is not None and Path(remembered).name == name:

@@ -12,6 +12,8 @@ from evenhand.errors import RequestError
 
 EVERY_SUITE = "every-suite"
 """A table whose keys all suites have that do not have them themselves."""
+NOT_STATED = "not-stated"
+"""The value of a key that is as if it were not there: so a key of a preset can be taken out."""
 
 
 def preset_names() -> list[str]:
@@ -35,7 +37,8 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
     """The whole campaign: the user's document over its preset, and `[every-suite]` laid out; keys with `-`.
 
     What the user writes for a suite that the preset has by this name changes that suite; other suites are added. The user's `[every-suite]`
-    goes before what the preset says of its suites.
+    goes before the preset's own `[every-suite]`, but not before what the preset says of a single suite: one address pair stays one
+    (`unheeded` says where). The value "not-stated" takes a key out, wherever the preset has it.
     """
     own = _hyphenated(document, where)
     suites = own.get("suite", [])
@@ -46,9 +49,12 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
     name = own.get("preset")
     if not isinstance(name, str):
         return _laid_out(own, where)
-    base = _laid_out(_hyphenated(tomllib.loads(preset_text(name, where=f"{where}: preset")), name), name)
+    base = _hyphenated(tomllib.loads(preset_text(name, where=f"{where}: preset")), name)
     every = _every(own, where)
-    suites = [{**suite, **every} for suite in base["suite"]]
+    taken_out = {key for key, value in every.items() if value == NOT_STATED}
+    suites = [
+        {key: value for key, value in {**_every(base, name), **every, **suite}.items() if key not in taken_out} for suite in base["suite"]
+    ]
     added = own.get("suite", [])
     for suite in added:
         place = next((i for i, known in enumerate(suites) if known["name"] == suite.get("name")), None)
@@ -58,16 +64,39 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
             suites[place] = {**suites[place], **suite}
     chosen = {key: value for key, value in own.items() if key not in (EVERY_SUITE, "suite")}
     tables = {key: {**base[key], **chosen[key]} for key in chosen if isinstance(chosen[key], dict) and isinstance(base.get(key), dict)}
-    return {**base, **chosen, **tables, "suite": suites}
+    rest = {key: value for key, value in base.items() if key != EVERY_SUITE}
+    return {**rest, **chosen, **tables, "suite": [_stated(suite) for suite in suites]}
+
+
+def unheeded(document: dict[str, Any]) -> list[str]:
+    """Keys of a checked document's `[every-suite]` that suites of its preset say otherwise themselves, and so keep: a line each."""
+    own = _hyphenated(document, "campaign")
+    if not isinstance(own.get("preset"), str):
+        return []
+    base = tomllib.loads(preset_text(own["preset"]))
+    lines = []
+    for key, value in _every(own, "campaign").items():
+        keeps = [suite for suite in base["suite"] if key in suite and suite[key] != value]
+        changed = [suite.get("name") for suite in own.get("suite", []) if key in suite]
+        names = [repr(suite["name"]) for suite in keeps if suite["name"] not in changed]
+        if names and value != NOT_STATED:
+            lines.append(
+                f"{key} in [{EVERY_SUITE}] does not change what the preset says of {', '.join(names)}; to change that, write it in a"
+                " [[suite]] with that name."
+            )
+    return lines
 
 
 def _laid_out(document: dict[str, Any], where: str) -> dict[str, Any]:
     """Every suite has the keys of `[every-suite]`, which is gone."""
-    if EVERY_SUITE not in document:
-        return document
     every = _every(document, where)
     rest = {key: value for key, value in document.items() if key != EVERY_SUITE}
-    return {**rest, "suite": [{**every, **suite} for suite in rest["suite"]]}
+    return {**rest, "suite": [_stated({**every, **suite}) for suite in rest["suite"]]}
+
+
+def _stated(suite: dict[str, Any]) -> dict[str, Any]:
+    """Without the keys that are taken out."""
+    return {key: value for key, value in suite.items() if value != NOT_STATED}
 
 
 def _every(document: dict[str, Any], where: str) -> dict[str, Any]:

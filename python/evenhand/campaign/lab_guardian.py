@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: what the guardian of a lab does when its run was killed: wait for the engine to end, and give the lab back as it was found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+
+from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
+from evenhand.errors import EvenhandError
+from evenhand.lab.borrow import give_back, lab_before
+from evenhand.lab.labs import lab_status
+from evenhand.lab.vm import VmLab
+from evenhand.procedure import LAB_PREFIX
+from evenhand.series.campaign import HookRun, Point
+
+PATIENCE_S = 60.0
+"""Until the engine of the killed run has closed its ports."""
+LOOK_AGAIN_S = 0.5
+
+
+class _Nowhere:
+    """The run's file is no longer open: what is done to the DUT now is kept nowhere."""
+
+    def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
+        pass
+
+
+def take_over(name: str, run: str) -> None:
+    """Give the lab back. What fails is tried again for a minute; then what the lab was stays on disk for whoever borrows it next."""
+    # Handlers, and not SIG_IGN, which a machine that is started here would inherit.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda got, frame: None)
+    with suppress(OSError):
+        os.nice(5)
+    give_up = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            _put_machine_back(name, run)
+            give_back(name)
+            return
+        except EvenhandError:
+            if time.monotonic() > give_up:
+                return
+            time.sleep(LOOK_AGAIN_S)
+
+
+def _put_machine_back(name: str, run: str) -> None:
+    """A machine that was up before goes on, without what the run has set up in it."""
+    now = lab_status(name)
+    if not isinstance(now, VmLab) or not now.is_running or lab_before(name) is None:
+        return
+    dut = dut_over_ssh(f"{LAB_PREFIX}{name}")
+    if dut is not None:
+        put_dut_back(dut, _Nowhere(), lambda event: None, run=run)
