@@ -84,14 +84,17 @@ def test_each_point_finds_the_dut_set_up_and_the_end_finds_it_as_it_was(dut: Nam
     assert [hook.when for hook in record.hooks] == ["dut_undo", "dut_undo"]
 
 
-def test_a_point_whose_hash_the_driver_refuses_is_skipped_with_its_answer(dut: NamespaceDut, tmp_path: Path) -> None:
-    """RSS-02: it gets no number that would be another hash's."""
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_hash_that_the_driver_refuses_is_refused_before_the_first_point(dut: NamespaceDut, tmp_path: Path, more: tuple[str, ...]) -> None:
+    """RSS-02: no point gets a number that would be another hash's. The DUT is only read."""
     before = dut.state()
-    process = start(dut, tmp_path, *RUN, more='hash-types = ["type1"]')
+    process = start(dut, tmp_path, *RUN, *more, more='hash-types = ["type1"]')
     _, errors = process.communicate(timeout=600)
-    record = read_record(tmp_path / "series.evenhand")
-    assert all("left does not tell what it hashes" in str(point.reason) for point in record.points), errors
-    assert all("Operation not supported" in str(point.reason) for point in record.points)
+    assert process.returncode == 2
+    assert "left does not tell what it hashes" in errors
+    assert "Operation not supported" in errors
+    assert "Leave the hash as it is" in errors
+    assert not (tmp_path / "series.evenhand").exists()
     assert dut.state() == before
 
 

@@ -26,7 +26,7 @@ UNSET = 'hash-types = "not-stated"'
 def check_fit(plan: CampaignPlan, testbed: str, *, engine: Path | None = None, is_dry: bool = False) -> list[str]:
     """What is wrong with the testbed, or with this campaign on it, before the first point.
 
-    Where a hook comes before the points, what only it can bring about is not looked at: a lab that is up, an interface, a DUT that answers.
+    Where a hook comes before each suite, what only it can bring about is not looked at: a lab that is up, an interface, a DUT that answers.
 
     Args:
         is_dry: Nothing is going to be measured: that this user is not root is then no error but a note.
@@ -50,8 +50,8 @@ def check_fit(plan: CampaignPlan, testbed: str, *, engine: Path | None = None, i
     try:
         setup = read_setup(testbed)
     except RequestError:
-        if name is not None and hooked:
-            return []  # a lab that the hook makes
+        if hooked and (name is not None or not Path(testbed).exists()):
+            return []  # a lab, or a testbed file, that the hook makes
         raise
     except HostError:
         if hooked:
@@ -102,10 +102,9 @@ def check_lab_points(testbed: str, kind: str, all_points: Sequence[Point]) -> No
                 where=f"suite {suite!r}: hash-types",
                 next_step=f"Write {UNSET} in that suite, or in [every-suite] for all of them; or use --testbed lab:vm, whose NICs hash.",
             )
-        mixed = next((point for point in points if "mix" in point.plan_options), None)
-        if is_linux and mixed is not None:
+        if is_linux and any(plan_of(point).other is not None for point in points):
             raise RequestError(
-                f"{testbed} forwards one IP version at a time, and mix wants both", where=f"suite {suite!r}: mix",
+                f"{testbed} forwards one IP version at a time, and {points[0].plan} sends both", where=f"suite {suite!r}: plan",
                 next_step="Use --testbed lab:vm or reference, or a suite for each version.",
             )  # fmt: skip
         wish_of(points).make_plan()
@@ -130,8 +129,8 @@ def _by_suite(points: Sequence[Point]) -> list[tuple[str, list[Point]]]:
 
 
 def _hooked(plan: CampaignPlan) -> bool:
-    """Whether a command of the user's comes before every point."""
-    return all(hooks.before_suite is not None or hooks.before_point is not None for hooks in plan.suite_hooks.values())
+    """Whether a command of the user's comes before each suite."""
+    return all(hooks.before_suite is not None for hooks in plan.suite_hooks.values())
 
 
 def check_testbed(testbed: str) -> None:

@@ -79,7 +79,9 @@ def wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWish:
         (max(getattr(point, part)[0] for point in known), max(getattr(point, part)[1] for point in known)) for part in ("hosts", "networks")
     )
     first = known[0]
-    plan = make_point_plan(first.plan, None, None, {key: value for key, value in first.plan_options.items() if key != "mix"})
+    # Of a mix of both IP versions the first plan: only a machine takes part in it, and the rest is set up over SSH.
+    name = first.plan.partition("+")[0]
+    plan = make_point_plan(name, None, None, {key: value for key, value in first.plan_options.items() if key != "mix"})
     largest = max(largest_octets(read_size(point.frame_size)) for point in (*known, *of_all))
     return LabWish(
         plan=plan.title, hosts=hosts, networks=networks if plan.left.hosts.networks is not None else None,

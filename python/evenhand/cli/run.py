@@ -110,11 +110,14 @@ def _show_outline(plan: CampaignPlan, *, testbed: str | None, engine: Path | Non
         except EvenhandError as error:
             refusal = error
     if json_output:
+        # One document, which has the refusal in it.
         refused = None if refusal is None else {"what": refusal.what, "where": refusal.where, "next": refusal.next_step}
         write_json({"command": "run", "run": None, **outline.to_document(), "refused": refused})
-    else:
-        for part in campaign_plan_report(outline):
-            out().print(part)
+        if refusal is not None:
+            raise typer.Exit(refusal.exit_code)
+        return
+    for part in campaign_plan_report(outline):
+        out().print(part)
     if refusal is not None:
         raise refusal
 
