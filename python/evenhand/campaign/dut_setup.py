@@ -82,7 +82,7 @@ def check_reachable_dut(setup: Setup, points: Iterable[Point] = ()) -> None:
             try:
                 linux_items(_setups(point, on), state)
             except NotTakenError as error:
-                raise RequestError(f"{point.key}: {error.what}", where=error.where, next_step=error.next_step) from error
+                raise RequestError(f"{error.what} (point {point.key})", where=error.where, next_step=error.next_step) from error
 
 
 def set_up_for(point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> str | None:

@@ -88,7 +88,7 @@ def check_points(setup: Setup, points: Iterable[Point], *, is_set_up: bool) -> N
                 setup.check_plan(plan_of(point))
             setup.check_frame_size(largest_octets(read_size(point.frame_size)))
         except RequestError as error:
-            raise RequestError(f"{point.key}: {error.what}", where=error.where, next_step=error.next_step) from error
+            raise RequestError(f"{error.what} (point {point.key})", where=error.where, next_step=error.next_step) from error
 
 
 def check_lab_points(testbed: str, kind: str, all_points: Sequence[Point]) -> None:
