@@ -14,7 +14,7 @@ from rich.text import Text
 from evenhand.campaign.events import CampaignEvent, HookEnded, PointArrived, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
 from evenhand.campaign.time_left import TimeLeft, learnt_from
 from evenhand.procedure import Measured, ProcedureEvent
-from evenhand.progress import ProgressDisplay
+from evenhand.progress import OF_A_CEILING, ProgressDisplay
 from evenhand.report.campaign_status import format_figure
 from evenhand.search import TrialFinished
 from evenhand.series.campaign import FIGURES
@@ -37,6 +37,7 @@ class CampaignDisplay(ProgressDisplay):
         """Trials that come back as if they were made now, and are counted already."""
         self._places = 1
         self._has_told_loads = True  # trials get no lines here
+        self.remedy = 'limits = "host" in [every-suite]'
 
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
         """What a campaign tells, or one of its procedures."""
@@ -62,8 +63,11 @@ class CampaignDisplay(ProgressDisplay):
                     self.say(f"{failure[0].upper()}{failure[1:]}", style="yellow")
             case TrialFinished(trial=trial):
                 self._count(trial.result)
-            case Measured(result=result):
+                self._heed_verdict(trial.result)
+            case Measured(what=what, result=result):
                 self._count(result)
+                if not what.startswith(OF_A_CEILING):
+                    self._heed_verdict(result)
             case _:
                 self.on_event(event)
 

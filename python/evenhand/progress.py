@@ -17,6 +17,11 @@ from evenhand.search import SearchEvent, TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, Load, TrialResult, join_directions
 from evenhand.units import format_duration, format_rate, format_ratio
 
+OF_A_CEILING = "tester"
+"""So begins what trials of the tester's own ceiling are called."""
+INVALID_IN_A_ROW = 10
+"""Trials after which it is said what helps."""
+
 
 class ProgressDisplay:
     """Shows what is going on. A context manager; without a terminal it prints plain lines only."""
@@ -28,6 +33,10 @@ class ProgressDisplay:
         self._phase = ""
         self._deadline_s = 0.0
         self._has_told_loads = False
+        self._invalid_in_a_row = 0
+        self._has_told_remedy = False
+        self.remedy = "--limits host"
+        """How this command is told to take the limits that this host can keep."""
         self.later_s = 0.0
         """Expected time of what comes after the present search."""
 
@@ -56,6 +65,8 @@ class ProgressDisplay:
             case Began():
                 self._begin(event.what, event.remaining_s)
             case Measured():
+                if not event.what.startswith(OF_A_CEILING):  # goes up until trials are INVALID
+                    self._heed_verdict(event.result)
                 self._print_trial(event.what, event.result, "", load=event.load)
             case LearningProgress():
                 self._status = learning_status(event.reachable, event.hosts, event.round)
@@ -81,6 +92,17 @@ class ProgressDisplay:
         else:
             self._show_finished(event)
 
+    def _heed_verdict(self, result: TrialResult) -> None:
+        """After many INVALID trials in a row somebody should know that it is not going to end well, and what helps."""
+        self._invalid_in_a_row = 0 if result.is_valid else self._invalid_in_a_row + 1
+        if self._invalid_in_a_row == INVALID_IN_A_ROW and not self._has_told_remedy:
+            self._has_told_remedy = True
+            self.say(
+                f"{INVALID_IN_A_ROW} trials in a row were INVALID: this host disturbs the tester. Give the tester idle CPUs (evenhand check"
+                f" shows what takes them), or accept the strictest limits that this host can keep: {self.remedy}",
+                style="yellow",
+            )
+
     def _begin(self, status: str, remaining_s: float) -> None:
         self._status, self._phase = status, ""
         self._deadline_s = time.monotonic() + remaining_s + self.later_s
@@ -90,6 +112,7 @@ class ProgressDisplay:
         upper = "?" if event.upper_fps is None else format_rate(event.upper_fps)
         left = f", {format_duration(max(1, round(event.remaining_s + self.later_s)))} left" if event.remaining_trials else ""
         between = f"; {event.quantity} {format_rate(event.lower_fps)} .. {upper}" if event.trial.result.is_valid else ""
+        self._heed_verdict(event.trial.result)
         self._print_trial(f"trial {event.trial.number}", event.trial.result, f"{between}{left}")
 
     def _print_trial(self, what: str, result: TrialResult, tail: str, *, load: Load | None = None) -> None:

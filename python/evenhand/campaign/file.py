@@ -184,6 +184,7 @@ class Suite(_Table):
     wait_after_learning: Text | None = None
     wait_residual: Text | None = None
     wait_restabilize: Text | None = None
+    limits: Literal["rfc", "host"] | None = None
     offered_tolerance: Text | None = None
     overdue_after: Text | None = None
     overdue_tolerance: Text | None = None

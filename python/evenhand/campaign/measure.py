@@ -172,7 +172,7 @@ def _measure_repetition(
     while True:
         recorder = keeper.begin(job.point, job.repetition, seed=job.seed, testbed=testbed, anew=is_anew)
         on_event(RepetitionBegan(job=job, stored_trials=recorder.stored_trials))
-        bed = OpenTestbed(setup=setup, engine=engine, recorder=recorder, replay=recorder, on_event=on_event)
+        bed = OpenTestbed(setup=setup, engine=engine, recorder=recorder, replay=recorder, on_event=on_event, run=order.run)
         try:
             ended = _measure(bed, job, request, order.single_pair)
         except CannotContinueError:

@@ -49,6 +49,7 @@ from evenhand.procedure import (
     limits_of,
     make_looped_setup,
     measure_ceiling,
+    measure_host_limits,
     open_tester,
     read_setup,
 )
@@ -156,6 +157,8 @@ def check(
             run.take_as_absent(testbed, absent)
         if looped:
             run.check_looped(setup, progress)
+        elif setup is not None and not ports_only and run.unopened is None:
+            run.find_limits(setup.testbed.tester, progress)
     error = run.unopened or _unmet(survey, required, run)
     if json_output:
         write_json({**run.to_document(), "error": error_part(error)})
@@ -171,7 +174,7 @@ class _Run:
 
     def __init__(
         self, *, plan: AddressPlan, frame_size: FrameSize, seed: int, directions: tuple[Direction, ...], engine: Path | None,
-        goal: CeilingGoal, limits: dict[str, float], is_json: bool,
+        goal: CeilingGoal, limits: dict[str, Any], is_json: bool,
     ) -> None:  # fmt: skip
         self._plan = plan
         self._frame_size = frame_size
@@ -184,6 +187,7 @@ class _Run:
         self._survey: HostSurvey | None = None
         self._testbed: dict[str, Any] | None = None
         self._ceilings: list[CeilingEntry] = []
+        self._host_limits: dict[str, Any] | None = None
         self.unopened: EvenhandError | None = None
         """Why the testbed's ports were not opened; what else is checked is not in their way."""
         self.unresolved: HostError | None = None
@@ -258,7 +262,23 @@ class _Run:
             folder = stack.enter_context(own_folder())
             limits = None if setup is None else setup.testbed.limits
             looped = make_looped_setup(tester, folder, limits=limits, largest_octets=largest_octets(self._frame_size))
-            self._find_ceiling(LOOPED_WAY, looped, stack.enter_context(self._open(looped, needs_dut=True)), progress)
+            with self._open(looped, needs_dut=True) as opened:
+                self._find_ceiling(LOOPED_WAY, looped, opened, progress)
+        self.find_limits(tester, progress)
+
+    def find_limits(self, tester: Tester, progress: ProgressDisplay) -> None:
+        """What `--limits host` would take. That a host keeps none is a finding here, and no error."""
+        try:
+            found = measure_host_limits(tester, engine=self._engine, on_event=progress.on_event)
+        except HostError as error:
+            self._host_limits = {"unknown": error.what}
+            line = f"Limits that this host keeps: none. {error.what[0].upper()}{error.what[1:]}. {error.next_step}"
+        else:
+            self._host_limits = found.to_document()
+            line = f"{found.line} Take them with: --limits host"
+        if not self._is_json:
+            out().print()
+            out().print(line, markup=False)
 
     def to_document(self) -> dict[str, Any]:
         """As contract/check.schema.json says."""
@@ -270,6 +290,7 @@ class _Run:
             "host": self._survey.to_document(),
             "testbed": self._testbed,
             "ceilings": [entry.to_document() for entry in self._ceilings],
+            "host_limits": self._host_limits,
         }
 
     def _open(self, setup: Setup, *, needs_dut: bool) -> Any:

@@ -63,7 +63,7 @@ class Given:
     testbed: str
     plan: AddressPlan
     conditions: Conditions
-    limits: dict[str, float]
+    limits: dict[str, Any]
     run: RunOptions
     engine: Path | None
 

@@ -4,17 +4,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 
 from evenhand.errors import RequestError
-from evenhand.procedure.limits import Retries, retries_of
+from evenhand.procedure.limits import LIMIT_SET, Retries, retries_of
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.testbed import TestbedLimits
-from evenhand.units import parse_duration, parse_ratio
+from evenhand.units import format_ratio, parse_duration, parse_ratio
 
 _PANEL = "Validity (the testbed file's table limits has the same keys)"
+MOST_OFFERED_TOLERANCE = 0.1
+"""The contract allows no more."""
+
+
+class LimitSet(StrEnum):
+    """Named sets of limits."""
+
+    RFC = "rfc"
+    HOST = "host"
+
+
+LimitsOption = Annotated[
+    LimitSet | None,
+    typer.Option(
+        "--limits",
+        help="rfc: those named below; host: the strictest that this host can keep, measured first, each a deviation. Default: rfc.",
+        rich_help_panel=_PANEL,
+    ),
+]
 OfferedToleranceOption = Annotated[
     str | None,
     typer.Option(
@@ -61,26 +81,32 @@ PatienceOption = Annotated[
 class LimitOptions:
     """When a trial is valid. As typed; None: not given."""
 
+    limits: LimitsOption = None
     offered_tolerance: OfferedToleranceOption = None
     overdue_after: OverdueAfterOption = None
     overdue_tolerance: OverdueToleranceOption = None
     longest_overdue: LongestOverdueOption = None
 
-    def read(self) -> dict[str, float]:
-        """The values of `Limits` that were given. RequestError names the option."""
+    def read(self) -> dict[str, Any]:
+        """The values of `Limits` that were given, and the set of those that were not. RequestError names the option."""
         given = {
             "offered_tolerance": (self.offered_tolerance, "--offered-tolerance", parse_ratio, 1.0),
             "overdue_after_us": (self.overdue_after, "--overdue-after", parse_duration, 1e6),
             "overdue_tolerance": (self.overdue_tolerance, "--overdue-tolerance", parse_ratio, 1.0),
             "longest_overdue_us": (self.longest_overdue, "--longest-overdue", parse_duration, 1e6),
         }
-        values = {}
+        values: dict[str, Any] = {} if self.limits is None else {LIMIT_SET: str(self.limits)}
         for key, (text, option, parse, factor) in given.items():
             if text is None:
                 continue
             values[key] = parse(text, where=option) * factor
             if values[key] <= 0:
                 raise RequestError(f"{text!r} must be above 0", where=option, next_step="Leave it out for the default.")
+            if key == "offered_tolerance" and values[key] > MOST_OFFERED_TOLERANCE:
+                raise RequestError(
+                    f"{text!r} is above {format_ratio(MOST_OFFERED_TOLERANCE)}", where=option,
+                    next_step="A load that is off by more says nothing of the load that was asked for.",
+                )  # fmt: skip
         return values
 
 

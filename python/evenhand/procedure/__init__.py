@@ -18,6 +18,7 @@ from evenhand.procedure.frame_size import (
     choose_frame_size,
     choose_frames,
 )
+from evenhand.procedure.host_limits import HostLimits, measure_host_limits
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
 from evenhand.procedure.limits import limits_of, retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, measure_loss
@@ -79,6 +80,7 @@ __all__ = [
     "DelayResult",
     "DelayTest",
     "FrameLoss",
+    "HostLimits",
     "Interval",
     "Learned",
     "LearningChoice",
@@ -128,6 +130,7 @@ __all__ = [
     "measure_burst",
     "measure_ceiling",
     "measure_delay",
+    "measure_host_limits",
     "measure_loss",
     "measure_own_loop",
     "measure_recovery",

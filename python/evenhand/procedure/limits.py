@@ -4,12 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TypedDict
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.testbed import TestbedLimits
 from evenhand.trial import Limits
+
+LIMIT_SET, OF_RFC, OF_HOST = "set", "rfc", "host"
+"""The key of a testbed's limits, and its values."""
+HOST_CHOOSES = ("overdue_tolerance", "longest_overdue_us", "offered_tolerance")
+"""Limits that may be those that this host can keep."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WishedLimits(Limits):
+    """Limits of which some are to be as strict as this host can keep them; measured before the first trial (`host_limits.py`)."""
+
+    host_keeps: tuple[str, ...]
+    """Their names, of HOST_CHOOSES."""
 
 
 class Retries(TypedDict):
@@ -19,8 +32,12 @@ class Retries(TypedDict):
     patience: int
 
 
-def limits_of(testbed: TestbedLimits, *, loss_ratio: float = 0.0, given: Mapping[str, float] | None = None) -> Limits:
-    """The defaults, with the testbed's in their place, and with those that were given in theirs."""
+def limits_of(testbed: TestbedLimits, *, loss_ratio: float = 0.0, given: Mapping[str, Any] | None = None) -> Limits:
+    """The defaults, with the testbed's in their place, and with those that were given in theirs.
+
+    Args:
+        given: By the names of `Limits`; LIMIT_SET is `rfc` or `host`: what is not named otherwise the host is to choose (`host_limits.py`).
+    """
     of_testbed = {
         "offered_tolerance": testbed.offered_tolerance,
         "overdue_after_us": None if testbed.overdue_after is None else testbed.overdue_after * 1e6,
@@ -28,8 +45,12 @@ def limits_of(testbed: TestbedLimits, *, loss_ratio: float = 0.0, given: Mapping
         "longest_overdue_us": None if testbed.longest_overdue is None else testbed.longest_overdue * 1e6,
         "clock_ppm": testbed.clock_ppm,
     }
-    known = {key: value for key, value in of_testbed.items() if value is not None}
-    return replace(Limits(), loss_ratio=loss_ratio, **{**known, **(given or {})})
+    known: dict[str, Any] = {key: value for key, value in of_testbed.items() if value is not None}
+    named = {**known, **(given or {})}
+    chosen = named.pop(LIMIT_SET, testbed.set)
+    if chosen == OF_HOST and (host_keeps := tuple(name for name in HOST_CHOOSES if name not in named)):
+        return WishedLimits(loss_ratio=loss_ratio, host_keeps=host_keeps, **named)
+    return Limits(loss_ratio=loss_ratio, **named)
 
 
 def retries_of(testbed: TestbedLimits, *, invalid: int | None = None, patience: int | None = None) -> Retries:

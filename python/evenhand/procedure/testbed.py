@@ -18,8 +18,9 @@ from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
+from evenhand.procedure.host_limits import settle_limits
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
-from evenhand.procedure.limits import retries_of
+from evenhand.procedure.limits import limits_of, retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
 from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.profile import Profile
@@ -78,6 +79,8 @@ class OpenTestbed:
     """Gets every `ProcedureEvent`; what it takes is time that the tester waits between trials."""
     replay: Replay | None = None
     """Trials of a procedure that was cut short, which need not be made again."""
+    run: str = ""
+    """Which campaign this is: what it measured of the host it has again when it goes on. Empty: none."""
 
     def throughput(self, *, goal: Goal | None = None, name: str = "throughput", **conditions: Unpack[Conditions]) -> Throughput:
         """The highest load that the DUT forwards without loss, by the search of the goal (RFC 2544, 26.1).
@@ -242,6 +245,11 @@ class OpenTestbed:
             return self.setup.make_own_plan()
         return make_plan(given) if isinstance(given, str) else given
 
+    def _limits(self, given: Limits | None) -> Limits:
+        """Those of the host measured, where it is to choose; before the tester is open, which has the same CPUs."""
+        wanted = given or limits_of(self.setup.testbed.limits)
+        return settle_limits(wanted, self.setup, engine=self.engine, on_event=self.on_event, run=self.run)
+
     def _own_loop(self, goal: DelayGoal, conditions: Conditions) -> OwnLoop:
         """Before the tester is open: it has the same CPUs."""
         plan = self._plan(conditions.get("plan"))
@@ -251,7 +259,8 @@ class OpenTestbed:
         return measure_own_loop(
             self.setup, plan, rate_fps=goal.rate_fps, duration_s=goal.length_s, frame_size=size,
             directions=conditions.get("directions", BOTH_DIRECTIONS), seed=conditions.get("seed", 1), has_variation=goal.has_variation,
-            invalid_retries=goal.invalid_retries, patience=goal.patience, engine=self.engine, limits=conditions.get("limits"),
+            invalid_retries=goal.invalid_retries, patience=goal.patience, engine=self.engine,
+            limits=self._limits(conditions.get("limits")),
             on_event=self.on_event, recorder=self.recorder, replay=self.replay,
         )  # fmt: skip
 
@@ -295,7 +304,7 @@ class OpenTestbed:
             self.on_event(Note(text=note))
         opened = open_tester(
             self.setup, address_plan, frame_size=size, seed=seed, directions=directions, engine=self.engine, host_macs=host_macs,
-            waits=waits, limits=limits, on_event=self.on_event,
+            waits=waits, limits=self._limits(limits), on_event=self.on_event,
         )  # fmt: skip
         with opened as tester:
             ready = replace(tester.after(single_pair), replay=self.replay)

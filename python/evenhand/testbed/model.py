@@ -292,6 +292,8 @@ class TestbedLimits(_Table):
     Every departure from the defaults is named with the result.
     """
 
+    set: Literal["rfc", "host"] = "rfc"
+    """`host`: the limits that are not written here are the strictest that this host can keep."""
     offered_tolerance: Ratio | None = None
     overdue_after: Duration | None = None
     """Seconds. In the file: `"5ms"`."""
@@ -304,6 +306,10 @@ class TestbedLimits(_Table):
     """The same where only a moment of this host spoiled the trial, and for the trial that confirms the result."""
 
 
+def _limit_set(value: Any) -> Any:
+    return {"set": value} if isinstance(value, str) else value
+
+
 class Testbed(_Table):
     """A whole set-up: two ports, and what the tester may use. Only made for a confirmed isolated environment (SEED-80)."""
 
@@ -312,7 +318,8 @@ class Testbed(_Table):
     right: TestbedPort
     tester: Tester
     dut: TestbedDut = TestbedDut()
-    limits: TestbedLimits = TestbedLimits()
+    limits: Annotated[TestbedLimits, BeforeValidator(_limit_set)] = TestbedLimits()
+    """In the file a table, or the name of a set: `limits = "host"`."""
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Testbed:

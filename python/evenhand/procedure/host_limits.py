@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: the strictest limits that this host can keep (`--limits host`), found by trials with the tester's own loop, without a DUT.
+
+Only limits that cannot turn a fault of the tester into one of the DUT are taken from the host. A frame that leaves late reaches the DUT in
+a burst, which is harder for it than even frames: so a PASS stays true however many are late, and a loss that a burst might explain is
+INVALID as ever. How late a frame must be to be overdue (`overdue_after`) decides what a burst may explain, and stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import HostError
+from evenhand.own_folder import own_folder
+from evenhand.plan import BOTH_DIRECTIONS, make_plan
+from evenhand.procedure.ceiling import CEILING_WAITS
+from evenhand.procedure.events import Began, Note, OnEvent, ignore
+from evenhand.procedure.limits import HOST_CHOOSES, WishedLimits
+from evenhand.procedure.setup import Setup, make_looped_setup
+from evenhand.procedure.tester import open_tester
+from evenhand.state_folder import read_state, replace_state, state_file
+from evenhand.testbed import Tester
+from evenhand.trial import Limits, TrialResult
+from evenhand.units import format_duration, format_ratio
+
+PROBES, PROBE_S = 8, 1.0
+PROBE_FPS = 100_000.0
+"""Far below what any CPU here can send: what is late is late because the CPU was not there."""
+KEPT_SHARE = 0.75
+"""Of the probes keep the limits that are taken; what the others meet is for `--patience`."""
+HEADROOM = 2.0
+"""Limits are so much above what was seen: a trial may be sixty times as long as a probe."""
+TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2)
+"""Shares of overdue frames. Beyond the last the tester sends bursts rather than a load."""
+LONGEST_US = (100_000.0, 200_000.0, 500_000.0)
+OFFERED = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005)
+"""How far the offered load may be off. Half a percent is as much as a search's precision usually is."""
+STATE, VERSION, MOST_KEPT = "host-limits.json", 1, 100
+"""The file of the user's state folder; runs that are kept in it."""
+_WIDEST = Limits(offered_tolerance=0.1, overdue_tolerance=1.0, longest_overdue_us=10e6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What one trial with the tester's own loop showed; the worse direction."""
+
+    overdue_share: float
+    longest_overdue_us: float
+    offered_error: float
+    """Share by which the offered load was off."""
+
+    @classmethod
+    def of(cls, trial: TrialResult) -> Probe:
+        directions = list(trial.directions.values())
+        return cls(
+            overdue_share=max(of.sender.overdue_frames / max(1, of.intended_frames) for of in directions),
+            longest_overdue_us=max(of.sender.max_overdue_us for of in directions),
+            offered_error=max(abs(of.offered_fps / trial.intended_fps - 1) for of in directions),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLimits:
+    """What a host keeps, and by what that was found."""
+
+    limits: Mapping[str, float]
+    """By the names of `Limits`: those that `host_keeps` may name."""
+    probes: tuple[Probe, ...]
+    cpus: tuple[int, ...]
+    """The tester's."""
+    found_at: str
+    """RFC 3339, UTC."""
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        values = ", ".join(f"{name} {value}" for name, value in self._shown())
+        return f"Limits that this host keeps, by {len(self.probes)} trials of {format_duration(PROBE_S)} without a DUT: {values}."
+
+    def to_document(self) -> dict[str, Any]:
+        """For `--json` and the run file."""
+        return {
+            "limits": dict(self.limits), "cpus": list(self.cpus), "found_at": self.found_at,
+            "probes": [
+                {
+                    "overdue_share": probe.overdue_share, "longest_overdue_us": probe.longest_overdue_us,
+                    "offered_error": probe.offered_error,
+                }
+                for probe in self.probes
+            ],
+        }  # fmt: skip
+
+    def _shown(self) -> list[tuple[str, str]]:
+        return [
+            ("overdue frames", f"up to {format_ratio(self.limits['overdue_tolerance'])}"),
+            ("none later than", format_duration(self.limits["longest_overdue_us"] / 1e6)),
+            ("offered load off by", f"at most {format_ratio(self.limits['offered_tolerance'])}"),
+        ]
+
+
+def strictest(probes: Sequence[Probe], *, where: str) -> dict[str, float]:
+    """The strictest limits that three of four of these trials keep with room to spare, never stricter than the defaults.
+
+    Raises:
+        HostError: No limits would make a trial on this host worth anything.
+    """
+    overdue = HEADROOM * _quantile([probe.overdue_share for probe in probes])
+    longest_us = HEADROOM * max(probe.longest_overdue_us for probe in probes)
+    offered = _quantile([probe.offered_error for probe in probes])
+    found = {
+        "overdue_tolerance": _first_from(TOLERANCES, overdue), "longest_overdue_us": _first_from(LONGEST_US, longest_us),
+        "offered_tolerance": _first_from(OFFERED, offered),
+    }  # fmt: skip
+    if None not in found.values():
+        return {name: value for name, value in found.items() if value is not None}
+    seen = max(probes, key=lambda probe: probe.overdue_share)
+    raise HostError(
+        f"this host does not let the tester keep any load: of the frames of a second up to {format_ratio(seen.overdue_share)} left late,"
+        f" by up to {format_duration(max(probe.longest_overdue_us for probe in probes) / 1e6)}",
+        where=where, next_step="Give the tester idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom.",
+    )  # fmt: skip
+
+
+def settle_limits(limits: Limits, setup: Setup, *, engine: Path | None, on_event: OnEvent = ignore, run: str = "") -> Limits:
+    """The limits, and those of them that the host is to choose as it can keep them.
+
+    Args:
+        run: Which run this is. A run that goes on in another process has the limits that it began with.
+
+    Raises:
+        HostError: As `strictest`; or the host is not ready.
+    """
+    if not isinstance(limits, WishedLimits):
+        return limits
+    found = limits_of_host(setup.testbed.tester, engine=engine, on_event=on_event, run=run)
+    named = {of.name: getattr(limits, of.name) for of in fields(Limits)}
+    return Limits(**{**named, **{name: found[name] for name in limits.host_keeps}})
+
+
+_FOUND: dict[tuple[tuple[int, ...], str], Mapping[str, float]] = {}
+
+
+def limits_of_host(tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore, run: str = "") -> Mapping[str, float]:
+    """Measured on the tester's CPUs once in the life of this process, or of the run. Errors as `settle_limits`."""
+    key = (tuple(tester.cpus), run)
+    if key in _FOUND:
+        return _FOUND[key]
+    if run and (kept := _kept(key)) is not None:
+        _FOUND[key] = kept
+        return kept
+    measured = measure_host_limits(tester, engine=engine, on_event=on_event)
+    on_event(Note(text=measured.line))
+    if run:
+        _keep(key, measured.limits)
+    _FOUND[key] = measured.limits
+    return measured.limits
+
+
+def measure_host_limits(tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore) -> HostLimits:
+    """Make the trials now, with the tester's two ports joined by a cable inside the process. Errors as `settle_limits`."""
+    on_event(Began(what="limits that this host keeps", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s)))
+    probes = []
+    with own_folder() as folder:
+        looped = make_looped_setup(tester, folder)
+        opened = open_tester(
+            looped, make_plan("gateway-v4"), frame_size=64, seed=1, directions=BOTH_DIRECTIONS, engine=engine, waits=CEILING_WAITS,
+            limits=_WIDEST,
+        )  # fmt: skip
+        with opened as ready:
+            measurer = ready.measurer(on_event)
+            for _ in range(PROBES):
+                trial = measurer.measure(PROBE_S, PROBE_FPS)
+                if trial.was_stopped:
+                    raise HostError("stopped while the host's limits were measured; there is no result", where="--limits host")
+                probes.append(Probe.of(trial))
+    return HostLimits(
+        limits=strictest(probes, where="--limits host"), probes=tuple(probes), cpus=tuple(tester.cpus),
+        found_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )  # fmt: skip
+
+
+def _kept(key: tuple[tuple[int, ...], str]) -> dict[str, float] | None:
+    """What this run began with; None if it has just begun, or what is there is none."""
+    entries = read_state(state_file(STATE), version=VERSION, key="runs")
+    wanted = [list(key[0]), key[1]]
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, dict) or [entry.get("cpus"), entry.get("run")] != wanted or not isinstance(entry.get("limits"), dict):
+            continue
+        values = {name: entry["limits"].get(name) for name in HOST_CHOOSES}
+        if all(value in ladder for value, ladder in zip(values.values(), (TOLERANCES, LONGEST_US, OFFERED), strict=True)):
+            return {name: float(value) for name, value in values.items()}
+    return None
+
+
+def _keep(key: tuple[tuple[int, ...], str], found: Mapping[str, float]) -> None:
+    """Where nothing can be written, a run that goes on measures again."""
+    entries = read_state(state_file(STATE), version=VERSION, key="runs")
+    others = [entry for entry in entries if isinstance(entry, dict) and entry.get("run") != key[1]] if isinstance(entries, list) else []
+    entry = {"cpus": list(key[0]), "run": key[1], "limits": dict(found)}
+    with suppress(OSError):
+        replace_state(state_file(STATE), {"version": VERSION, "runs": [entry, *others][:MOST_KEPT]})
+
+
+def _quantile(values: Sequence[float]) -> float:
+    """The smallest that KEPT_SHARE of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-int(len(ordered) * KEPT_SHARE * 100) // 100) - 1)]
+
+
+def _first_from(ladder: Sequence[float], least: float) -> float | None:
+    return next((step for step in ladder if step >= least), None)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The strictest limits that a host keeps: what is taken from trials with the tester's own loop, and when nothing is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import HostError, RequestError
+from evenhand.procedure import limits_of
+from evenhand.procedure.host_limits import OFFERED, TOLERANCES, Probe, strictest
+from evenhand.procedure.limits import WishedLimits
+from evenhand.testbed import TestbedLimits, make_testbed
+from evenhand.trial import Limits
+
+QUIET = Probe(overdue_share=0.0, longest_overdue_us=20.0, offered_error=0.0)
+
+
+def probes(*disturbed: Probe, of: int = 8) -> list[Probe]:
+    return [*disturbed, *[QUIET] * (of - len(disturbed))]
+
+
+def test_a_quiet_host_keeps_the_limits_of_the_rfc() -> None:
+    """R2544-39: then nothing deviates."""
+    found = strictest(probes(), where="x")
+    assert Limits(**found) == Limits()
+
+
+@pytest.mark.parametrize(
+    ("share", "tolerance"), [(0.004, 0.01), (0.006, 0.02), (0.011, 0.05), (0.03, 0.1), (0.1, 0.2)]
+)  # fmt: skip
+def test_the_tolerance_is_twice_what_three_of_four_trials_showed(share: float, tolerance: float) -> None:
+    """The strictest step that leaves room: a trial may be sixty times as long."""
+    disturbed = replace(QUIET, overdue_share=share)
+    assert strictest([disturbed] * 8, where="x")["overdue_tolerance"] == tolerance
+    # Two bad trials of eight are for patience, not for the limits; a third is what this host does.
+    assert strictest(probes(disturbed, disturbed), where="x")["overdue_tolerance"] == TOLERANCES[0]
+    assert strictest(probes(*[disturbed] * 3), where="x")["overdue_tolerance"] == tolerance
+
+
+def test_the_latest_frame_of_all_trials_bounds_how_late_one_may_be() -> None:
+    once = replace(QUIET, longest_overdue_us=90_000.0)
+    assert strictest(probes(once), where="x")["longest_overdue_us"] == 200_000.0
+
+
+def test_an_offered_load_that_is_off_is_allowed_to_be_so_far_off_and_no_further() -> None:
+    """R2544-39."""
+    assert strictest([replace(QUIET, offered_error=0.0006)] * 8, where="x")["offered_tolerance"] == 0.001
+    with pytest.raises(HostError):
+        strictest([replace(QUIET, offered_error=OFFERED[-1] * 1.01)] * 8, where="x")
+
+
+def test_a_host_on_which_no_limit_means_anything_is_refused_with_what_it_does() -> None:
+    """A tester that sends a third of its frames in bursts offers no load."""
+    with pytest.raises(HostError, match="up to 30 % left late") as refused:
+        strictest([replace(QUIET, overdue_share=0.3, longest_overdue_us=40_000.0)] * 8, where="--limits host")
+    assert refused.value.where == "--limits host"
+    assert "evenhand check" in refused.value.next_step
+
+
+@pytest.mark.parametrize("at_testbed", [False, True])
+def test_a_limit_that_is_named_stands_before_the_hosts(at_testbed: bool) -> None:
+    """On the command line or in the testbed file; how late is late is never the host's to choose."""
+    of_file = TestbedLimits(set="host", overdue_tolerance="3%")  # type: ignore[arg-type]
+    limits = limits_of(of_file) if at_testbed else limits_of(TestbedLimits(), given={"set": "host", "overdue_tolerance": 0.03})
+    assert isinstance(limits, WishedLimits)
+    assert limits.host_keeps == ("longest_overdue_us", "offered_tolerance")
+    assert limits.overdue_tolerance == 0.03
+    assert limits.overdue_after_us is None
+    assert not isinstance(limits_of(TestbedLimits(set="host"), given={"set": "rfc"}), WishedLimits)
+
+
+def test_a_testbed_file_may_say_it_in_one_word() -> None:
+    document: dict[str, Any] = {
+        "isolated_test_environment": True, "left": {"device": "net_ring0"}, "right": {"device": "net_ring1"}, "tester": {"cpus": [0]},
+    }  # fmt: skip
+    assert make_testbed({**document, "limits": "host"}, where="t").limits == TestbedLimits(set="host")
+    assert make_testbed({**document, "limits": {"set": "host"}}, where="t").limits == TestbedLimits(set="host")
+    with pytest.raises(RequestError):
+        make_testbed({**document, "limits": "guest"}, where="t")
+
+
+def test_a_run_that_goes_on_has_the_limits_that_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else half of its trials would be judged by others."""
+    from evenhand.procedure import host_limits
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    found = strictest([replace(QUIET, overdue_share=0.011)] * 8, where="x")
+    key = ((1, 2), "host:/run.evenhand")
+    host_limits._keep(key, found)
+    assert host_limits._kept(key) == found
+    assert host_limits._kept(((1,), key[1])) is None
+    assert host_limits._kept((key[0], "another")) is None
+    entry = {"cpus": [1, 2], "run": key[1], "limits": {}}
+    (tmp_path / "evenhand" / host_limits.STATE).write_text(json.dumps({"version": 1, "runs": [entry]}))
+    host_limits._FOUND.clear()
+    assert host_limits._kept(key) is None
