@@ -14,7 +14,8 @@ from evenhand.errors import HostError, RequestError
 from evenhand.procedure import limits_of
 from evenhand.procedure.host_limits import OFFERED, TOLERANCES, Probe, strictest
 from evenhand.procedure.limits import WishedLimits
-from evenhand.testbed import TestbedLimits, make_testbed
+from evenhand.testbed import TestbedLimits as LimitsOfFile
+from evenhand.testbed import make_testbed
 from evenhand.trial import Limits
 
 QUIET = Probe(overdue_share=0.0, longest_overdue_us=20.0, offered_error=0.0)
@@ -65,21 +66,21 @@ def test_a_host_on_which_no_limit_means_anything_is_refused_with_what_it_does() 
 @pytest.mark.parametrize("at_testbed", [False, True])
 def test_a_limit_that_is_named_stands_before_the_hosts(at_testbed: bool) -> None:
     """On the command line or in the testbed file; how late is late is never the host's to choose."""
-    of_file = TestbedLimits(set="host", overdue_tolerance="3%")  # type: ignore[arg-type]
-    limits = limits_of(of_file) if at_testbed else limits_of(TestbedLimits(), given={"set": "host", "overdue_tolerance": 0.03})
+    of_file = LimitsOfFile(set="host", overdue_tolerance="3%")  # type: ignore[arg-type]
+    limits = limits_of(of_file) if at_testbed else limits_of(LimitsOfFile(), given={"set": "host", "overdue_tolerance": 0.03})
     assert isinstance(limits, WishedLimits)
     assert limits.host_keeps == ("longest_overdue_us", "offered_tolerance")
     assert limits.overdue_tolerance == 0.03
     assert limits.overdue_after_us is None
-    assert not isinstance(limits_of(TestbedLimits(set="host"), given={"set": "rfc"}), WishedLimits)
+    assert not isinstance(limits_of(LimitsOfFile(set="host"), given={"set": "rfc"}), WishedLimits)
 
 
 def test_a_testbed_file_may_say_it_in_one_word() -> None:
     document: dict[str, Any] = {
         "isolated_test_environment": True, "left": {"device": "net_ring0"}, "right": {"device": "net_ring1"}, "tester": {"cpus": [0]},
     }  # fmt: skip
-    assert make_testbed({**document, "limits": "host"}, where="t").limits == TestbedLimits(set="host")
-    assert make_testbed({**document, "limits": {"set": "host"}}, where="t").limits == TestbedLimits(set="host")
+    assert make_testbed({**document, "limits": "host"}, where="t").limits == LimitsOfFile(set="host")
+    assert make_testbed({**document, "limits": {"set": "host"}}, where="t").limits == LimitsOfFile(set="host")
     with pytest.raises(RequestError):
         make_testbed({**document, "limits": "guest"}, where="t")
 

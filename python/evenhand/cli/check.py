@@ -157,8 +157,6 @@ def check(
             run.take_as_absent(testbed, absent)
         if looped:
             run.check_looped(setup, progress)
-        elif setup is not None and not ports_only and run.unopened is None:
-            run.find_limits(setup.testbed.tester, progress)
     error = run.unopened or _unmet(survey, required, run)
     if json_output:
         write_json({**run.to_document(), "error": error_part(error)})
@@ -264,9 +262,9 @@ class _Run:
             looped = make_looped_setup(tester, folder, limits=limits, largest_octets=largest_octets(self._frame_size))
             with self._open(looped, needs_dut=True) as opened:
                 self._find_ceiling(LOOPED_WAY, looped, opened, progress)
-        self.find_limits(tester, progress)
+        self._find_limits(tester, progress)
 
-    def find_limits(self, tester: Tester, progress: ProgressDisplay) -> None:
+    def _find_limits(self, tester: Tester, progress: ProgressDisplay) -> None:
         """What `--limits host` would take. That a host keeps none is a finding here, and no error."""
         try:
             found = measure_host_limits(tester, engine=self._engine, on_event=progress.on_event)
