@@ -30,6 +30,7 @@ class ProgressDisplay:
         self._short = ""
         """The status in a few words, where a line has no room for more."""
         self._phase = ""
+        self._time = ""
         self._rates = Rates()
         self._deadline_s = 0.0
         self._has_told_loads = False
@@ -60,7 +61,8 @@ class ProgressDisplay:
                 self._on_search_event(event)
             case TrialPhase():
                 load = "" if event.rate_fps is None else f" at {format_rate(event.rate_fps)}"
-                self._phase = f"{event.phase}{load} {event.elapsed_s:.0f}/{event.total_s:.0f} s"
+                self._time = f"{event.elapsed_s:.0f}/{event.total_s:.0f} s"
+                self._phase = f"{event.phase}{load} {self._time}"
                 self._rates.note(event)
                 self._refresh()
             case Began():
@@ -127,11 +129,15 @@ class ProgressDisplay:
 
     def _line(self, left: str) -> Text:
         """As much of it as one line of this terminal has room for: what is measured comes before what trial it is."""
-        long, short, shortest = direction_texts(self._rates)
-        choices = (
-            (self._status, self._phase, long, left), (self._short, self._phase, long, left), (self._phase, long, left),
-            (self._short, self._phase, short, left), (self._phase, short, left), (self._phase, short), (self._phase, shortest), (shortest,),
-        ) if long else ((self._status, self._phase, left), (self._short or self._status, self._phase, left))  # fmt: skip
+        long, short, shorter, shortest = direction_texts(self._rates)
+        if long:
+            choices = [
+                (self._status, self._phase, long, left), (self._short, self._phase, long, left), (self._phase, long, left),
+                (self._short, self._phase, short, left), (self._phase, short, left), (self._phase, short), (self._time, short),
+                (self._phase, shorter), (self._time, shorter), (self._time, shortest),
+            ]  # fmt: skip
+        else:
+            choices = [(self._status, self._phase, left), (self._short or self._status, self._phase, left)]
         texts = [" · ".join(part for part in parts if part) for parts in choices]
         fitting = next((text for text in texts if len(text) <= self._console.width), texts[-1])
         return Text(fitting, style="dim", overflow="ellipsis", no_wrap=True)

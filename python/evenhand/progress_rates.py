@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evenhand.plan import Direction
 from evenhand.procedure import TrialPhase
@@ -12,6 +12,7 @@ from evenhand.units import format_duration, format_rate, format_ratio
 
 OVER_S = 0.9
 """A rate is of so long or longer: events come twice a second, and not to the millisecond."""
+SENDING = "sending"
 ARROWS: dict[Direction, str] = {"forward": "→", "reverse": "←"}
 
 
@@ -31,6 +32,7 @@ class Rates:
     directions: dict[Direction, Rate] = field(default_factory=dict)
     """Empty as long as nothing was sent for about a second."""
     _before: TrialPhase | None = None
+    _told_s: float = 0.0
 
     def note(self, phase: TrialPhase) -> bool:
         """What the engine says; whether there is a new second of it."""
@@ -39,11 +41,17 @@ class Rates:
             self.directions = {}
         if not phase.directions:
             return False
+        if phase.phase != SENDING:
+            # What is sent no more has no rate; what was lost is known a residual wait later.
+            self.directions = {
+                direction: replace(rate, so_far=phase.directions.get(direction, rate.so_far)) for direction, rate in self.directions.items()
+            }
+            return self._is_next_second(phase)
         if self._before is None:
-            self._before = phase
+            self._before, self._told_s = phase, phase.elapsed_s
             return False
         seconds = phase.elapsed_s - self._before.elapsed_s
-        if seconds < OVER_S:
+        if not self._is_next_second(phase):
             return False
         before, self._before = self._before.directions, phase
         self.directions = {
@@ -57,8 +65,14 @@ class Rates:
         }
         return True
 
+    def _is_next_second(self, phase: TrialPhase) -> bool:
+        if phase.elapsed_s - self._told_s < OVER_S:
+            return False
+        self._told_s = phase.elapsed_s
+        return True
 
-def direction_texts(rates: Rates) -> tuple[str, str, str]:
+
+def direction_texts(rates: Rates) -> tuple[str, str, str, str]:
     """Both directions with ever fewer words; empty if there is nothing to say yet."""
     long = " · ".join(
         f"{ARROWS[direction]} offered {format_rate(rate.offered_fps)}, received {format_rate(rate.received_fps)}, loss {_loss(rate)}"
@@ -68,24 +82,35 @@ def direction_texts(rates: Rates) -> tuple[str, str, str]:
     short = " · ".join(
         f"{ARROWS[direction]} {_both(rate)}, loss {_loss(rate)}{_latency(rate, ', ')}" for direction, rate in rates.directions.items()
     )
-    shortest = " ".join(f"{ARROWS[direction]}{_both(rate)} -{_loss(rate)}" for direction, rate in rates.directions.items())
-    return long, short, shortest
+    shortest = " ".join(f"{ARROWS[direction]}{_both(rate)} lost {_close(_loss(rate))}" for direction, rate in rates.directions.items())
+    shorter = " ".join(
+        f"{ARROWS[direction]}{_both(rate)} lost {_close(_loss(rate))} {_close(_latency(rate, ''))}".rstrip()
+        for direction, rate in rates.directions.items()
+    )
+    return long, short, shorter, shortest
+
+
+def _close(text: str) -> str:
+    return text.replace(" ", "")
 
 
 def _both(rate: Rate) -> str:
-    offered, received = format_rate(rate.offered_fps), format_rate(rate.received_fps)
-    if offered == received:
-        return offered
+    """Offered and received, with the unit once if it is the same."""
+    offered, received = format_rate(_three_digits(rate.offered_fps)), format_rate(_three_digits(rate.received_fps))
     (number, _, unit), (_, _, other) = offered.partition(" "), received.partition(" ")
     return f"{number if unit == other else offered}>{received}"
+
+
+def _three_digits(value: float) -> float:
+    return float(f"{value:.3g}")
 
 
 def _loss(rate: Rate) -> str:
     """Of what has settled: the residual wait has to pass before anything is known to be lost."""
     ratio = rate.so_far.loss_ratio
-    return "?" if ratio is None else format_ratio(ratio)
+    return "?" if ratio is None else format_ratio(_three_digits(ratio))
 
 
 def _latency(rate: Rate, before: str) -> str:
     mean_ns = rate.so_far.mean_latency_ns
-    return "" if mean_ns is None else f"{before}{format_duration(mean_ns / 1e9)}"
+    return "" if mean_ns is None else f"{before}{format_duration(_three_digits(mean_ns / 1e9))}"

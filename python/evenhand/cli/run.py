@@ -12,13 +12,16 @@ from typing import Annotated
 import typer
 
 from evenhand.campaign import CampaignPlan, describe, difference, expand, read_campaign
+from evenhand.campaign.events import CampaignEvent
 from evenhand.campaign.executor import Executor, HereExecutor
 from evenhand.campaign.runner import CampaignRunner, check_testbed, choose_testbed
+from evenhand.campaign.running import RunningFile
 from evenhand.campaign_progress import CampaignDisplay
 from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, quoted, run_file, write_json
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.status import show_status
 from evenhand.errors import EvenhandError, RequestError
+from evenhand.procedure import ProcedureEvent
 from evenhand.report import measured_report
 from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.series import SUFFIX, StorageError
@@ -152,9 +155,18 @@ def _measure(
         with CampaignDisplay(err(), read_status(path)) as display:
             page.say = display.say
             page.write()  # whether it can be written is told before anything is measured
-            CampaignRunner(
-                plan=plan, store=store, executor=executor, testbed=testbed, on_event=display.on_campaign_event, on_point=page.after_point
-            ).run()
+            running = RunningFile(path)
+
+            def on_event(event: CampaignEvent | ProcedureEvent) -> None:
+                running.on_event(event)
+                display.on_campaign_event(event)
+
+            try:
+                CampaignRunner(
+                    plan=plan, store=store, executor=executor, testbed=testbed, on_event=on_event, on_point=page.after_point
+                ).run()
+            finally:
+                running.end()
     return path, page
 
 
