@@ -30,7 +30,7 @@ class ProgressDisplay:
         self._short = ""
         """The status in a few words, where a line has no room for more."""
         self._phase = ""
-        self._time = ""
+        self._clock = ""
         self._rates = Rates()
         self._deadline_s = 0.0
         self._has_told_loads = False
@@ -61,8 +61,8 @@ class ProgressDisplay:
                 self._on_search_event(event)
             case TrialPhase():
                 load = "" if event.rate_fps is None else f" at {format_rate(event.rate_fps)}"
-                self._time = f"{event.elapsed_s:.0f}/{event.total_s:.0f} s"
-                self._phase = f"{event.phase}{load} {self._time}"
+                self._clock = f"{event.elapsed_s:.0f}/{event.total_s:.0f} s"
+                self._phase = f"{event.phase}{load} {self._clock}"
                 self._rates.note(event)
                 self._refresh()
             case Began():
@@ -133,8 +133,8 @@ class ProgressDisplay:
         if long:
             choices = [
                 (self._status, self._phase, long, left), (self._short, self._phase, long, left), (self._phase, long, left),
-                (self._short, self._phase, short, left), (self._phase, short, left), (self._phase, short), (self._time, short),
-                (self._phase, shorter), (self._time, shorter), (self._time, shortest),
+                (self._short, self._phase, short, left), (self._phase, short, left), (self._phase, short), (self._clock, short),
+                (self._phase, shorter), (self._clock, shorter), (self._clock, shortest),
             ]  # fmt: skip
         else:
             choices = [(self._status, self._phase, left), (self._short or self._status, self._phase, left)]

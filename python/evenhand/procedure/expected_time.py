@@ -66,7 +66,8 @@ class ExpectedTime:
     @property
     def line(self) -> str:
         """`Expected time: about 20 min (10 overloads of 1 min ...).`"""
-        return f"Expected time: about {format_duration(max(1, round(self.seconds)))} ({self.parts})."
+        step_s = next(step_s for least_s, step_s in ((7200, 300), (600, 60), (60, 10), (0, 1)) if self.seconds >= least_s)
+        return f"Expected time: about {format_duration(max(1, step_s * round(self.seconds / step_s)))} ({self.parts})."
 
 
 def learning_s(plan: AddressPlan, *, rate_fps: float = DEFAULT_RATE_FPS, wait_s: float = DEFAULT_WAIT_S) -> float:

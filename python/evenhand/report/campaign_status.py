@@ -19,7 +19,6 @@ from evenhand.series.going_on import resume_command
 from evenhand.series.running_trial import RunningTrial
 from evenhand.units import format_count, format_duration
 
-
 SILENT_S = 10.0
 """It is written once a second, and a hook or an opening of the ports takes some."""
 

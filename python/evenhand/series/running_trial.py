@@ -106,7 +106,7 @@ def _checked(document: Any) -> RunningTrial | None:
     is_right = (
         all(isinstance(value, str) for value in texts.values())
         and all(type(value) is int for value in counts.values())
-        and all(type(value) in (int, float) and -1e12 < value < 1e12 for value in times.values())
+        and all(isinstance(value, int | float) and -1e12 < value < 1e12 for value in times.values())
         and (trial is None or type(trial) is int)
     )
     fields: dict[str, Any] = {**texts, **counts, **times, "trial": trial}
