@@ -14,7 +14,7 @@ from rich.console import Console
 from evenhand.plan import Direction, make_plan
 from evenhand.procedure import Began, BurstGoal, DelayGoal, LossGoal, Measured, RecoveryGoal, TrialPhase
 from evenhand.procedure.delay import DelayTest
-from evenhand.procedure.expected_time import ExpectedTime, learning_s
+from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
 from evenhand.progress import ProgressDisplay
 from evenhand.progress_json import JsonProgress
 from evenhand.progress_rates import Rates, direction_texts
@@ -134,7 +134,7 @@ def test_the_engines_progress_is_read_with_and_without_directions() -> None:
     assert phases[1].directions["reverse"].mean_latency_ns is None
 
 
-GOALS = {
+GOALS: dict[str, tuple[AnyGoal, str]] = {
     "throughput": (ThroughputGoal(max_fps=1e6), "trials of 5 s"),
     "mlr": (MlrGoals(goals=(MlrGoal(name="NDR"),), max_fps=1e6), "RFC 9971"),
     "loss": (LossGoal(), "loads of 60 s"),

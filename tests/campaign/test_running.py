@@ -29,7 +29,8 @@ US = f"process {os.getpid()}"
 
 def campaign(path: Path) -> Any:
     """A stored campaign with two points, that nobody measures."""
-    plan = expand(make_campaign({"name": "small", "suite": [{"name": "a", "hosts": [1, 4], "repetitions": 3}]}, where="small.toml", folder=Path()))
+    suite = {"name": "a", "hosts": [1, 4], "repetitions": 3}
+    plan = expand(make_campaign({"name": "small", "suite": [suite]}, where="small.toml", folder=Path()))
     head = CampaignHead(name="small", source="small.toml", seed=1, spec={})
     with CampaignStore.create(path, head, plan.points, command=[]):
         pass
@@ -91,8 +92,10 @@ def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path: Path, text: str) ->
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("point", 1), ("elapsed_s", "1"), ("elapsed_s", float("nan")), ("total_s", 1e300), ("repetition", True), ("trial", "7"), ("process", None)],
-)
+    [
+        ("point", 1), ("elapsed_s", "1"), ("elapsed_s", float("nan")), ("total_s", 1e300), ("repetition", True), ("trial", "7"), ("process", None),
+    ],
+)  # fmt: skip
 def test_a_value_of_another_type_is_refused(tmp_path: Path, key: str, value: object) -> None:
     run = tmp_path / "a.evenhand"
     write_running(run, RUNNING)
