@@ -93,7 +93,8 @@ def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path: Path, text: str) ->
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("point", 1), ("elapsed_s", "1"), ("elapsed_s", float("nan")), ("total_s", 1e300), ("repetition", True), ("trial", "7"), ("process", None),
+        ("point", 1), ("elapsed_s", "1"), ("elapsed_s", float("nan")), ("total_s", 1e300),
+        ("repetition", True), ("trial", "7"), ("process", None),
     ],
 )  # fmt: skip
 def test_a_value_of_another_type_is_refused(tmp_path: Path, key: str, value: object) -> None:
