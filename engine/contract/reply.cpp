@@ -346,14 +346,24 @@ std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides
 }
 
 std::string write_progress(std::int64_t id, const run::Progress& p) {
-    return line_of({{"id", id},
-                    {"event", "progress"},
-                    {"trial", p.trial},
-                    {"phase", p.phase},
-                    {"elapsed_s", p.elapsed_s},
-                    {"total_s", p.total_s},
-                    {"sent_frames", p.sent_frames},
-                    {"received_frames", p.received_frames}});
+    constexpr double ns_per_second = 1e9;
+    const auto ns = [](const std::optional<double>& seconds) -> Ordered { return seconds ? Ordered(*seconds * ns_per_second) : Ordered(nullptr); };
+    Ordered event{{"id", id},
+                  {"event", "progress"},
+                  {"trial", p.trial},
+                  {"phase", p.phase},
+                  {"elapsed_s", p.elapsed_s},
+                  {"total_s", p.total_s},
+                  {"sent_frames", p.sent_frames},
+                  {"received_frames", p.received_frames}};
+    for (std::size_t i = 0; i < p.directions.size(); ++i) {
+        if (!p.directions[i]) continue;
+        const auto& d = *p.directions[i];
+        event["directions"][name_of(static_cast<plan::Direction>(i))] = {
+            {"sent_frames", d.sent_frames}, {"received_frames", d.received_frames},    {"settled_frames", d.settled_frames},
+            {"lost_frames", d.lost_frames}, {"mean_latency_ns", ns(d.mean_latency_s)}, {"max_latency_ns", ns(d.max_latency_s)}};
+    }
+    return line_of(event);
 }
 
 std::string write_proving(std::int64_t id, const proof::ProofRequest& request, std::uint64_t drawn_frames) {

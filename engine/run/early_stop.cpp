@@ -8,9 +8,7 @@
 namespace evenhand::run {
 namespace {
 
-constexpr double us_per_second = 1e6;
 constexpr double notice_s = 0.05;  // a worker looks for news every few hundred turns, and its CPU may be away for some milliseconds
-constexpr double margin_s = 0.01;  // of the clocks of several CPUs, and of the frame that is on its way to the map
 
 }  // namespace
 
@@ -24,7 +22,7 @@ EarlyStop::EarlyStop(const TrialRequest& request, const std::array<tally::Sequen
 std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
     if (static_cast<std::int64_t>(now - start_) < 0) return std::nullopt;
     const double passed_s = static_cast<double>(now - start_) / ticks_per_second_;
-    const double settled_s = passed_s - request_.waits.residual_s - request_.limits.longest_overdue_us / us_per_second - margin_s;
+    const double settled_s = passed_s - settles_after_s(request_);
     if (settled_s <= 0) return std::nullopt;
     const auto settled = static_cast<std::uint64_t>(settled_s * request_.rate_fps);
     for (const auto direction : request_.directions) lost_ += maps_[static_cast<std::size_t>(direction)].missing(looked_at_, settled);

@@ -106,7 +106,9 @@ class Round {
 
     [[nodiscard]] std::uint64_t sent_frames() const {
         std::uint64_t sum = 0;
-        for (const auto& share : shares_) sum += share->sent_frames.load(std::memory_order_relaxed);
+        for (const auto& share : shares_) {
+            for (const auto& direction : share->so_far) sum += direction.sent_frames.load(std::memory_order_relaxed);
+        }
         return sum;
     }
 
@@ -115,7 +117,7 @@ class Round {
         for (const auto& share : shares_) {
             for (const auto& d : directions_) {
                 progress.sides[index(plan::receiving_side(d.direction()))]->reachable +=
-                    share->received_frames[static_cast<std::size_t>(d.direction())].load(std::memory_order_relaxed);
+                    share->so_far[static_cast<std::size_t>(d.direction())].received_frames.load(std::memory_order_relaxed);
             }
         }
         return progress;

@@ -77,6 +77,13 @@ inline std::uint64_t up(double frames) {
     return std::min(all, first + up((seconds - static_cast<double>(first) / request.rate_fps) * request.then->rate_fps));
 }
 
+/// When a frame has settled: it was due so many seconds ago that it has come, or is lost.
+[[nodiscard]] inline double settles_after_s(const TrialRequest& request) {
+    constexpr double us_per_second = 1e6;
+    constexpr double margin_s = 0.01;  // of the clocks of several CPUs, and of the frame that is on its way to the map
+    return request.waits.residual_s + request.limits.longest_overdue_us / us_per_second + margin_s;
+}
+
 [[nodiscard]] inline pace::Schedule schedule_of(const TrialRequest& request, pace::Ticks start, double ticks_per_second) {
     if (request.burst) return pace::Schedule::bursts(start, ticks_per_second, request.rate_fps, request.burst->frames, request.burst->interval_s);
     if (request.then) return pace::Schedule::two_loads(start, ticks_per_second, request.rate_fps, first_frames_of(request), request.then->rate_fps);

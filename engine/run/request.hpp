@@ -137,6 +137,16 @@ struct Progress {
     double total_s = 0;
     std::uint64_t sent_frames = 0;
     std::uint64_t received_frames = 0;
+    /// One direction. What is under way is neither received nor lost, so losses are counted among settled frames only.
+    struct OfDirection {
+        std::uint64_t sent_frames = 0;
+        std::uint64_t received_frames = 0;
+        std::uint64_t settled_frames = 0;      // were due so long ago that they would have come
+        std::uint64_t lost_frames = 0;         // of these: have not come
+        std::optional<double> mean_latency_s;  // of what has come
+        std::optional<double> max_latency_s;
+    };
+    std::array<std::optional<OfDirection>, 2> directions;  // by plan::Direction; nothing before frames are sent
 };
 
 /// Looked at about fifty times a second while a trial runs.

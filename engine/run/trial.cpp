@@ -16,6 +16,7 @@
 #include "run/early_stop.hpp"
 #include "run/host_record.hpp"
 #include "run/load.hpp"
+#include "run/so_far.hpp"
 #include "run/sum_up.hpp"
 #include "run/tester.hpp"
 #include "tally/verdict.hpp"
@@ -323,13 +324,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     const auto trials = make_worker_trials(*this, request, time, rate, maps, orders, delays);
     if (goes_on) {
         const RunningTrials running{workers_, trials};
-        const auto count = [&](Progress& progress) {
-            progress.sent_frames = progress.received_frames = 0;
-            for (const auto& trial : trials) {
-                progress.sent_frames += trial->sent_frames.load(std::memory_order_relaxed);
-                for (const auto& received : trial->received_frames) progress.received_frames += received.load(std::memory_order_relaxed);
-            }
-        };
+        SoFar so_far{request, trials, maps, time.start, rate};
+        const auto count = [&](Progress& progress) { so_far.count(progress, pace::TickClock::now(), result.stopped_early_s ? *result.stopped_early_s : sending_s(request)); };
         const auto until = [&](Ticks end) { return [=] { return static_cast<std::int64_t>(pace::TickClock::now() - end) >= 0; }; };
         constexpr double at_most_s = 1e9;
         EarlyStop early{request, maps, time.start, rate};

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <future>
@@ -116,6 +117,37 @@ void Worker::shorten(Senders& senders, const WorkerTrial& trial) noexcept {
     for (const auto& reception : trial.receptions) receivers_[reception.receiver].end_by(ending.residual_end);
 }
 
+/// A few sums and plain stores, once in some hundred turns. Nothing that a turn counts with is shared.
+template <class Senders>
+void Worker::tell_so_far(const Senders& senders, WorkerTrial& trial) noexcept {
+    struct Sums {
+        std::uint64_t sent = 0;
+        std::uint64_t received = 0;
+        std::uint64_t timed = 0;
+        double latency = 0;
+        std::uint64_t max_latency = 0;
+    };
+    std::array<Sums, 2> sums{};
+    for (std::size_t s = 0; s < senders.size(); ++s) sums[static_cast<std::size_t>(trial.sender_directions[s])].sent += senders[s].tally().offered_frames;
+    for (const auto& reception : trial.receptions) {
+        auto& of = sums[static_cast<std::size_t>(reception.direction)];
+        const auto& latency = reception.tally->latency;
+        of.received += reception.tally->received_frames;
+        of.timed += latency.count();
+        of.latency += latency.sum();
+        of.max_latency = std::max(of.max_latency, latency.max());
+    }
+    for (std::size_t d = 0; d < sums.size(); ++d) {
+        const auto& of = sums[d];
+        auto& so_far = trial.so_far[d];
+        so_far.sent_frames.store(of.sent, std::memory_order_relaxed);
+        so_far.received_frames.store(of.received, std::memory_order_relaxed);
+        so_far.timed_frames.store(of.timed, std::memory_order_relaxed);
+        so_far.max_latency_ticks.store(of.max_latency, std::memory_order_relaxed);
+        if (of.timed != 0) so_far.mean_latency_ticks.store(of.latency / static_cast<double>(of.timed), std::memory_order_relaxed);
+    }
+}
+
 template <class Senders>
 void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
     // What is not sending or receiving is looked at once in so many turns. Answers: a burst of them costs the port little more than one,
@@ -141,12 +173,7 @@ void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
             for (auto& outlet : outlets_) (void)outlet->port->flush_answers();
         }
         port::Bursts::is_between();
-        std::uint64_t sent = 0;
-        for (const auto& sender : senders) sent += sender.tally().offered_frames;
-        std::array<std::uint64_t, 2> received{};
-        for (const auto& reception : trial.receptions) received[static_cast<std::size_t>(reception.direction)] += reception.tally->received_frames;
-        trial.sent_frames.store(sent, std::memory_order_relaxed);
-        for (std::size_t i = 0; i < received.size(); ++i) trial.received_frames[i].store(received[i], std::memory_order_relaxed);
+        tell_so_far(senders, trial);
         if (!is_shortened && trial.is_shortened.load(std::memory_order_acquire)) {
             shorten(senders, trial);
             finish = trial.ending.finish;

@@ -75,11 +75,17 @@ struct WorkerTrial {
         ending = other;
         is_shortened.store(true, std::memory_order_release);
     }
-    std::atomic<bool> stop{false};              // written by the session
-    std::atomic<bool> is_over{false};           // written by the worker, last of all
-    std::atomic<std::uint64_t> sent_frames{0};  // written by the worker now and then, for progress
-    /// The same, by plan::Direction.
-    std::array<std::atomic<std::uint64_t>, 2> received_frames{};
+    std::atomic<bool> stop{false};     // written by the session
+    std::atomic<bool> is_over{false};  // written by the worker, last of all
+    /// Copied from the tallies by the worker now and then, for whoever watches the trial. Each is right for itself; together they are not of one moment.
+    struct SoFar {
+        std::atomic<std::uint64_t> sent_frames{0};
+        std::atomic<std::uint64_t> received_frames{0};
+        std::atomic<std::uint64_t> timed_frames{0};  // those that the next two are of
+        std::atomic<double> mean_latency_ticks{0};
+        std::atomic<std::uint64_t> max_latency_ticks{0};
+    };
+    std::array<SoFar, 2> so_far{};  // by plan::Direction
 };
 
 /// Hosts whose MACs are to be told to the DUT between trials. Made by the session, which leaves it alone until `is_over`.
@@ -137,6 +143,8 @@ class Worker {
     void run_trial(WorkerTrial& trial) noexcept;
     template <class Senders>
     void shorten(Senders& senders, const WorkerTrial& trial) noexcept;
+    template <class Senders>
+    static void tell_so_far(const Senders& senders, WorkerTrial& trial) noexcept;
     template <class Senders>
     void run_loops(Senders& senders, WorkerTrial& trial) noexcept;
 

@@ -28,6 +28,7 @@ class LatencyHistogram {
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] std::uint64_t min() const noexcept { return min_; }
     [[nodiscard]] std::uint64_t max() const noexcept { return max_; }
+    [[nodiscard]] double sum() const noexcept { return static_cast<double>(sum_); }
     [[nodiscard]] double mean() const noexcept { return static_cast<double>(sum_) / static_cast<double>(count_); }
 
     /// The smallest recorded x with F(x) >= numerator / denominator (R8219-15), to the width of a bucket: its upper end, but not above

@@ -387,6 +387,12 @@ TEST_CASE("small replies fit the schema") {
     CHECK(fitting(contract::write_resolve(4, {{{.dut_mac = {2}, .is_static = true}, {}}}), "resolve")["left"]["static"] == true);
     CHECK(fitting(contract::write_counters(5, {{{.port = {.missed_frames = 3}, .questions = 2, .answers = 1}, {}}}), "counters")["left"]["neighbor"]["requests"] == 2);
     CHECK(fitting(contract::write_progress(6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .sent_frames = 7}), "progress")["sent_frames"] == 7);
+    const run::Progress::OfDirection reverse{.sent_frames = 9, .received_frames = 6, .settled_frames = 5, .lost_frames = 2, .mean_latency_s = 3e-6, .max_latency_s = std::nullopt};
+    const auto progress = fitting(contract::write_progress(6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .directions = {std::nullopt, reverse}}), "progress");
+    CHECK_FALSE(progress["directions"].contains("forward"));
+    CHECK(progress["directions"]["reverse"]["lost_frames"] == 2);
+    CHECK(progress["directions"]["reverse"]["mean_latency_ns"].get<double>() == doctest::Approx(3000));
+    CHECK(progress["directions"]["reverse"]["max_latency_ns"].is_null());
     const auto learning = fitting(contract::write_learning(7, {.round = 2, .sides = {{std::nullopt, {{.hosts = 9, .reachable = 4}}}}}), "learning");
     CHECK_FALSE(learning.contains("left"));
     CHECK(learning["right"]["reachable"] == 4);

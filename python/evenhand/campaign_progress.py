@@ -122,5 +122,4 @@ class CampaignDisplay(ProgressDisplay):
             ProgressBar(total=len(self._points), completed=done, width=20),
             Text(f"{done} of {len(self._points)} points · {self._summary()}"),
         )
-        parts = " · ".join(part for part in (self._status, self._phase) if part)
-        self._live.update(Group(bar, Text(parts, style="dim", overflow="ellipsis", no_wrap=True)))
+        self._live.update(Group(bar, self._line("")))

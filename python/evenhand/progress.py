@@ -12,9 +12,11 @@ from rich.live import Live
 from rich.text import Text
 
 from evenhand.procedure import Began, Learned, Measured, Note, ProcedureEvent, TrialPhase
+from evenhand.procedure.expected_time import ExpectedTime
+from evenhand.progress_rates import Rates, direction_texts
 from evenhand.report import VERDICT_STYLES, describe_load, describe_sending, learning_lines, learning_status
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
-from evenhand.trial import LearningProgress, Load, TrialResult, join_directions
+from evenhand.trial import LearningProgress, Load, TrialResult, describe_reasons
 from evenhand.units import format_duration, format_rate, format_ratio
 
 OF_A_CEILING = "tester"
@@ -30,7 +32,11 @@ class ProgressDisplay:
         self._console = console
         self._live = Live(Text(""), console=console, transient=True, refresh_per_second=4) if console.is_terminal else None
         self._status = ""
+        self._short = ""
+        """The status in a few words, where a line has no room for more."""
         self._phase = ""
+        self._clock = ""
+        self._rates = Rates()
         self._deadline_s = 0.0
         self._has_told_loads = False
         self._invalid_in_a_row = 0
@@ -53,6 +59,10 @@ class ProgressDisplay:
         """A line that stays."""
         self._console.print(Text(text, style=style), soft_wrap=not self._console.is_terminal)
 
+    def expect(self, expected: ExpectedTime) -> None:
+        """How long all of it should take; before it begins."""
+        self.say(expected.line)
+
     def on_event(self, event: ProcedureEvent) -> None:
         """What a procedure tells."""
         match event:
@@ -60,16 +70,18 @@ class ProgressDisplay:
                 self._on_search_event(event)
             case TrialPhase():
                 load = "" if event.rate_fps is None else f" at {format_rate(event.rate_fps)}"
-                self._phase = f"{event.phase}{load} {event.elapsed_s:.1f}/{event.total_s:.1f} s"
+                self._clock = f"{event.elapsed_s:.0f}/{event.total_s:.0f} s"
+                self._phase = f"{event.phase}{load} {self._clock}"
+                self._rates.note(event)
                 self._refresh()
             case Began():
-                self._begin(event.what, event.remaining_s)
+                self._begin(event.what, event.remaining_s, "" if event.number is None else f"trial {event.number}")
             case Measured():
                 if not event.what.startswith(OF_A_CEILING):  # goes up until trials are INVALID
                     self._heed_verdict(event.result)
                 self._print_trial(event.what, event.result, "", load=event.load)
             case LearningProgress():
-                self._status = learning_status(event.reachable, event.hosts, event.round)
+                self._status, self._short = learning_status(event.reachable, event.hosts, event.round), ""
                 self._refresh()
             case Learned():
                 for line in learning_lines(event.result):
@@ -88,6 +100,7 @@ class ProgressDisplay:
                 f"trial {event.number} of about {last}: {describe_load(event.rate_fps)} for {format_duration(event.duration_s)}, "
                 f"{event.purpose}{attempt}",
                 event.remaining_s,
+                f"trial {event.number} of about {last}",
             )
         else:
             self._show_finished(event)
@@ -103,8 +116,9 @@ class ProgressDisplay:
                 style="yellow",
             )
 
-    def _begin(self, status: str, remaining_s: float) -> None:
-        self._status, self._phase = status, ""
+    def _begin(self, status: str, remaining_s: float, short: str = "") -> None:
+        self._status, self._short, self._phase = status, short, ""
+        self._rates = Rates()
         self._deadline_s = time.monotonic() + remaining_s + self.later_s
         self._refresh()
 
@@ -118,9 +132,7 @@ class ProgressDisplay:
     def _print_trial(self, what: str, result: TrialResult, tail: str, *, load: Load | None = None) -> None:
         reasons = ""
         if not result.is_valid:
-            told = join_directions(result.reasons)
-            more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-            reasons = f": {told[0].text}{more}"
+            reasons = f": {describe_reasons(result.reasons)}"
         loss = f" loss {format_ratio(result.loss_ratio)}" if result.is_valid else ""
         offered = f"{format_rate(result.intended_fps)} for {describe_sending(result)}"
         if load is not None and load.then is not None:
@@ -136,5 +148,19 @@ class ProgressDisplay:
         if self._live is None:
             return
         left_s = max(0, round(self._deadline_s - time.monotonic()))
-        text = " · ".join(part for part in (self._status, self._phase, f"about {format_duration(left_s)} left" if left_s else "") if part)
-        self._live.update(Text(text, style="dim", overflow="ellipsis", no_wrap=True))
+        self._live.update(self._line(f"{format_duration(left_s)} left" if left_s else ""))
+
+    def _line(self, left: str) -> Text:
+        """As much of it as one line of this terminal has room for: what is measured comes before what trial it is."""
+        long, short, shorter, shortest = direction_texts(self._rates)
+        if long:
+            choices = [
+                (self._status, self._phase, long, left), (self._short, self._phase, long, left), (self._phase, long, left),
+                (self._short, self._phase, short, left), (self._phase, short, left), (self._phase, short), (self._clock, short),
+                (self._phase, shorter), (self._clock, shorter), (self._clock, shortest),
+            ]  # fmt: skip
+        else:
+            choices = [(self._status, self._phase, left), (self._short or self._status, self._phase, left)]
+        texts = [" · ".join(part for part in parts if part) for parts in choices]
+        fitting = next((text for text in texts if len(text) <= self._console.width), texts[-1])
+        return Text(fitting, style="dim", overflow="ellipsis", no_wrap=True)

@@ -43,7 +43,7 @@ from evenhand.series.figures import value_of
 from evenhand.series.repetition_recorder import STOPPED, CannotContinueError
 from evenhand.series.run_points import why_no_number
 from evenhand.series.store import StorageError
-from evenhand.trial import Replay, TrialResult, describe_taken, join_directions
+from evenhand.trial import Replay, TrialResult, describe_reasons, describe_taken
 
 ENGINE_ENDS_WITHIN_S = 15.0
 """When a campaign was killed and goes on at once, its engine may still be closing the ports."""
@@ -233,7 +233,7 @@ def _why(outcome: str, trials: list[Any]) -> str:
     if invalid is None or outcome != "tester_limit":
         return why_no_number(outcome)
     taken = describe_taken(results)
-    return f"{why_no_number(outcome)}: {join_directions(invalid.reasons)[0].text}{f'; {taken}' if taken else ''}"
+    return f"{why_no_number(outcome)}: {describe_reasons(invalid.reasons)}{f'; {taken}' if taken else ''}"
 
 
 def _without_trials(value: Any) -> Any:

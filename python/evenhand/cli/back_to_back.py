@@ -128,7 +128,7 @@ def back_to_back(
     if goal.after is not None:
         found = {size: read_throughput(goal.after, setup, given, frame_size=size) for size in sizes}
         throughputs = {size: (rate_fps, goal.after.name) for size, rate_fps in found.items()}
-    with given.open("back-to-back", setup, notes) as (bed, store, _):
+    with given.open("back-to-back", setup, notes, goal=chosen, times=len(sizes)) as (bed, store, _):
         table = bed.back_to_back(sizes, goal=chosen, throughputs=throughputs, **given.of(setup))
     show_found("back-to-back", table, back_to_back_table, back_to_back_lines, store, is_json=conditions.json_output)
 

@@ -69,6 +69,6 @@ def burst(
     chosen = goal.read(retries, setup.testbed.limits)
     if goal.rate is not None:
         given.check_rate(setup, chosen.rate_fps, [size], where="--rate")
-    with given.open("burst", setup, [note]) as (bed, store, _):
+    with given.open("burst", setup, [note], goal=chosen) as (bed, store, _):
         found = bed.burst(goal=chosen, **given.of(setup, frame_size=size))
     show_found("burst", found, burst_table, burst_lines, store, is_json=conditions.json_output)

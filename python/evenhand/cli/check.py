@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +23,6 @@ from evenhand.cli.common import (
     FramesOption,
     JsonOption,
     SeedOption,
-    err,
     out,
     read_directions,
     read_frames,
@@ -31,6 +31,7 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.limits import LimitOptions
 from evenhand.cli.options import PlanOptions, with_options
+from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.told import error_part, told
 from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.host import HostSurvey, Part, survey_host
@@ -53,6 +54,7 @@ from evenhand.procedure import (
     open_tester,
     read_setup,
 )
+from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.progress import ProgressDisplay
 from evenhand.report.check import (
     advice_lines,
@@ -118,6 +120,7 @@ def check(
     limits: LimitOptions,
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,
+    progress_form: ProgressOption = ProgressForm.AUTO,
     json_output: JsonOption = False,
 ) -> None:
     """Tell what this host offers, which parts can run on it, and what to do about those that cannot. Nothing is changed.
@@ -147,7 +150,11 @@ def check(
         plan=address_plan, frame_size=size, seed=seed, directions=read_directions(direction), engine=engine, goal=goal,
         limits=given_limits, is_json=json_output,
     )  # fmt: skip
-    with ProgressDisplay(err()) as progress:
+    with progress_display(progress_form) as progress:
+        ways = (setup is not None and not ports_only) + looped
+        if ways:
+            found_s = ExpectedTime.of(goal, 0.0, times=ways)
+            progress.expect(replace(found_s, seconds=found_s.seconds + watch_s))
         survey = run.survey(watch_s, progress)
         if note is not None and (setup is not None or looped):
             progress.say(note)

@@ -16,16 +16,17 @@ from evenhand.cli.common import (
     EngineOption,
     JsonOption,
     SeedOption,
-    err,
     read_directions,
     warn_about,
 )
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions
 from evenhand.cli.options import PlanOptions, RunOptions
+from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.waits import WaitOptions
 from evenhand.plan import AddressPlan, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed, Setup, limits_of, read_setup
+from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
 from evenhand.progress import ProgressDisplay
 from evenhand.series import RunStore
 from evenhand.testbed import check_rate
@@ -43,6 +44,7 @@ class ConditionOptions:
     limits: LimitOptions
     run: RunOptions
     engine: EngineOption = None
+    progress: ProgressOption = ProgressForm.AUTO
     json_output: JsonOption = False
 
     def read(self, testbed: str) -> Given:
@@ -53,7 +55,10 @@ class ConditionOptions:
             plan=plan, directions=read_directions(self.direction), seed=self.seed, waits=self.waits.read(),
             host_macs=self.learning.host_macs.value, learning=self.learning.read(plan),
         )  # fmt: skip
-        return Given(testbed=testbed, plan=plan, conditions=conditions, limits=self.limits.read(), run=self.run, engine=self.engine)
+        return Given(
+            testbed=testbed, plan=plan, conditions=conditions, limits=self.limits.read(), run=self.run, engine=self.engine,
+            progress=self.progress,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,7 @@ class Given:
     limits: dict[str, Any]
     run: RunOptions
     engine: Path | None
+    progress: ProgressForm
 
     def read_setup(self) -> Setup:
         """RequestError, HostError: see `read_setup`; called when all options are known to be right."""
@@ -88,12 +94,32 @@ class Given:
 
     @contextmanager
     def open(
-        self, verb: str, setup: Setup, notes: Iterable[str | None] = ()
+        self,
+        verb: str,
+        setup: Setup,
+        notes: Iterable[str | None] = (),
+        *,
+        goal: AnyGoal,
+        times: int = 1,
+        is_own_loop_first: bool = False,
     ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
-        """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes on."""
+        """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes on.
+
+        It says first how long that will take.
+
+        Args:
+            times: So many frame sizes, repetitions or kinds of traffic are measured with the goal.
+            is_own_loop_first: See `ExpectedTime.of`.
+        """
+        learning = self.conditions["learning"]
+        learns_s = learning_s(self.plan) if self.plan.is_direct and not learning.is_skipped else 0.0
+        expected = ExpectedTime.of(
+            goal, self.conditions["waits"].total_s, times=times, learning_s=learns_s, is_own_loop_first=is_own_loop_first
+        )
         with ExitStack() as stack:
             store = stack.enter_context(self.run.open(verb))
-            progress = stack.enter_context(ProgressDisplay(err()))
+            progress = stack.enter_context(progress_display(self.progress))
+            progress.expect(expected)
             for note in notes:
                 if note is not None:
                     progress.say(note)

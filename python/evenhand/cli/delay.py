@@ -130,7 +130,7 @@ def _measure(
     throughput_fps = None if load.after is None else read_throughput(load.after, setup, given, frame_size=size)
     goal = load.read(test, throughput_fps, **retries.read(setup.testbed.limits), **others)
     given.check_rate(setup, goal.rate_fps, [size], where="--rate")
-    with given.open(verb, setup, [note]) as (bed, store, _):
+    with given.open(verb, setup, [note], goal=goal, is_own_loop_first=load.own_loop) as (bed, store, _):
         found = bed.delay(goal=goal, has_own_loop=load.own_loop, **given.of(setup, frame_size=size))
     show_found(verb, found, delay_table, delay_lines, store, is_json=conditions.json_output)
 

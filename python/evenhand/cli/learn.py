@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -16,7 +17,6 @@ from evenhand.cli.common import (
     PlanOption,
     SeedOption,
     TestbedArgument,
-    err,
     out,
     read_directions,
     warn_about,
@@ -24,13 +24,14 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
 from evenhand.cli.options import CountOptions, with_options
+from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.told import error_part, told
 from evenhand.errors import HostError, RequestError
 from evenhand.procedure import check_reachable, open_tester, plan_defaults_of, read_setup
-from evenhand.progress import ProgressDisplay
+from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report import learning_lines
 from evenhand.trial import DEFAULT_ROUNDS, learn
-from evenhand.units import parse_duration, parse_rate
+from evenhand.units import format_rate, parse_duration, parse_rate
 
 EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"
 MOST_ROUNDS = 1000
@@ -52,6 +53,7 @@ def learn_hosts(
     direction: DirectionOption = DirectionName.BOTH,
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,
+    progress_form: ProgressOption = ProgressForm.AUTO,
     json_output: JsonOption = False,
 ) -> None:
     """Send a frame to every host until each has come back, and name those that have not: exit code 3 then.
@@ -69,13 +71,17 @@ def learn_hosts(
         raise RequestError(f"{rate!r} must be above 0", where="--rate", next_step="Write a rate like 20kfps.")
     setup = read_setup(testbed, address_plan)
     directions = read_directions(direction)
-    with (
-        ProgressDisplay(err()) as progress,
-        open_tester(
+    expected_s = OPENING_S + learning_s(address_plan, rate_fps=rate_fps, wait_s=wait_s)
+    with ExitStack() as stack:
+        progress = stack.enter_context(progress_display(progress_form))
+        progress.expect(
+            ExpectedTime(seconds=expected_s, parts=f"one round at {format_rate(rate_fps)} if every host is reached; {rounds} at most")
+        )
+        opened = open_tester(
             setup, address_plan, frame_size=address_plan.smallest_frame_size, seed=seed, directions=directions, engine=engine,
             host_macs=host_macs.value,
-        ) as tester,
-    ):  # fmt: skip
+        )  # fmt: skip
+        tester = stack.enter_context(opened)
         result = learn(
             tester.session, rate_fps=rate_fps, rounds=rounds, wait_s=wait_s, directions=directions, on_progress=progress.on_event
         )

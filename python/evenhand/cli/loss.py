@@ -68,7 +68,7 @@ def loss(
     if goal.maximum_rate is not None:
         given.check_rate(setup, chosen.max_fps, sizes, where="--maximum-rate")
     table, found = None, None
-    with given.open("loss", setup, notes) as (bed, store, _):
+    with given.open("loss", setup, notes, goal=chosen, times=len(sizes) * repetitions.count) as (bed, store, _):
         if len(sizes) > 1 or repetitions.count > 1:
             table = bed.loss_table(sizes, repetitions=repetitions, goal=chosen, **given.of(setup))
         else:

@@ -25,6 +25,7 @@ from evenhand.cli.common import (
 from evenhand.cli.options import CountOptions, with_options
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, describe_plan
+from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.report import (
     GENERATOR_NAMES,
     ProofJudgement,
@@ -41,6 +42,8 @@ from evenhand.units import format_count, parse_count
 EXAMPLE = "Example: evenhand plan prove gateway-v4 --frames 1e8 --seed 7"
 SUSPICIOUS = 1
 """Exit code: the proof was made, and its answer is no, so that a script need not read the text."""
+DRAWS_PER_S = 2e7
+"""Of one CPU, drawn and counted; for the expected time only."""
 _LARGEST_FIRST = 2**48 - 1 - MAX_PROOF_FRAMES * 128
 """The tag's sequence number has 48 bits (contract/request.schema.json)."""
 
@@ -76,6 +79,8 @@ def prove(
     faulty: Contrast = tuple(generator for generator in GENERATOR_NAMES if generator != "philox") if contrast else ()
     runs: list[dict[str, Any]] = [{"direction": d, "stream": s, "generator": "philox"} for d in directions for s in range(streams)]
     runs += [{"direction": directions[0], "stream": 0, "generator": generator} for generator in faulty]
+    expected = ExpectedTime(seconds=len(runs) * count / DRAWS_PER_S, parts=f"{len(runs)} streams of {format_count(count)} frames")
+    err().print(expected.line, markup=False, soft_wrap=True)
     with EngineSession([find_engine(engine)]) as session, _progress() as progress:
         proofs = [
             _prove(session, plan, progress, f"{n} of {len(runs)}", seed=seed, frames=count, first=first, streams=streams, **run)

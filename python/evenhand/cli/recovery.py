@@ -76,6 +76,6 @@ def recovery(
     measured_fps = None if goal.after is None else read_throughput(goal.after, setup, given, frame_size=size)
     chosen = goal.read(retries, setup.testbed.limits, measured_fps)
     given.check_rate(setup, chosen.throughput_fps, [size], where="--throughput")
-    with given.open("recovery", setup, [note]) as (bed, store, _):
+    with given.open("recovery", setup, [note], goal=chosen) as (bed, store, _):
         found = bed.recovery(goal=chosen, **given.of(setup, frame_size=size))
     show_found("recovery", found, recovery_table, recovery_lines, store, is_json=conditions.json_output)

@@ -13,14 +13,21 @@ from typing import Annotated
 import typer
 
 from evenhand.campaign import CampaignPlan, describe, difference, expand, read_campaign
+from evenhand.campaign.events import CampaignEvent
 from evenhand.campaign.executor import Executor, HereExecutor
 from evenhand.campaign.fit import check_fit, sets_up_its_dut
 from evenhand.campaign.runner import CampaignRunner, choose_testbed
+from evenhand.campaign.running import RunningFile
+from evenhand.campaign.time_left import time_left_s
 from evenhand.campaign_progress import CampaignDisplay
+from evenhand.campaign_progress_json import JsonCampaignProgress
 from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, quoted, run_file, write_json
 from evenhand.cli.live_page import LivePage
+from evenhand.cli.progress_option import ProgressForm, ProgressOption
 from evenhand.cli.status import show_status
 from evenhand.errors import EvenhandError, RequestError
+from evenhand.procedure import ProcedureEvent
+from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.report import measured_report
 from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.series import SUFFIX, StorageError
@@ -69,6 +76,7 @@ def run(
     no_html: Annotated[bool, typer.Option("--no-html", help="Write no page; evenhand report writes it at any time.")] = False,
     host_name: HostNameOption = False,
     engine: EngineOption = None,
+    progress: ProgressOption = ProgressForm.AUTO,
     json_output: JsonOption = False,
 ) -> None:
     """Measure a campaign, point by point; every trial is on disk before the next begins.
@@ -88,7 +96,7 @@ def run(
         executor, chosen = _executor(stack, plan, testbed=testbed, scheduler=scheduler, engine=engine)
         path, page = _measure(
             plan, executor, chosen, source=source, stored=stored, run=run, again=again, html=html, no_html=no_html, host_name=host_name,
-            is_found=stored not in (None, run, file),
+            is_found=stored not in (None, run, file), progress=progress,
         )  # fmt: skip
     show_status("run", read_status(path), is_json=json_output)
     if not json_output:
@@ -145,7 +153,7 @@ def _executor(
 
 def _measure(
     plan: CampaignPlan, executor: Executor, testbed: str, *, source: Path, stored: Path | None, run: Path | None, again: bool,
-    html: Path | None, no_html: bool, host_name: bool, is_found: bool,
+    html: Path | None, no_html: bool, host_name: bool, is_found: bool, progress: ProgressForm,
 ) -> tuple[Path, LivePage]:  # fmt: skip
     """All that is left of it; the file that it is stored in, and its page.
 
@@ -169,14 +177,26 @@ def _measure(
     with _ending(store, source, page):
         if again and not store.reopen_points():
             err().print("No point ended early, and no repetition at the tester's limit: there is nothing to measure again.")
-        with CampaignDisplay(err(), read_status(path)) as display:
+        status = read_status(path)
+        with JsonCampaignProgress(err()) if progress is ProgressForm.JSON else CampaignDisplay(err(), status) as display:
+            left = sum(point.left for point in status.points)
+            display.expect(ExpectedTime(seconds=time_left_s(status.points), parts=f"{format_count(left)} repetitions are left"))
             page.say = display.say
             for note in plan.notes:
                 display.say(f"Note: {note}")
             page.write()  # whether it can be written is told before anything is measured
-            CampaignRunner(
-                plan=plan, store=store, executor=executor, testbed=testbed, on_event=display.on_campaign_event, on_point=page.after_point
-            ).run()
+            running = RunningFile(path)
+
+            def on_event(event: CampaignEvent | ProcedureEvent) -> None:
+                running.on_event(event)
+                display.on_campaign_event(event)
+
+            try:
+                CampaignRunner(
+                    plan=plan, store=store, executor=executor, testbed=testbed, on_event=on_event, on_point=page.after_point
+                ).run()
+            finally:
+                running.end()
     return path, page
 
 

@@ -103,7 +103,8 @@ def throughput(
             single_pair.after, setup, given.plan, frame_size=sizes[0], directions=given.conditions["directions"],
             loss_ratio=chosen.loss_ratio,
         )  # fmt: skip
-    with given.open("throughput", setup, notes) as (bed, store, progress):
+    times = len(sizes) * (repetitions.count + single_pair.single_pair_first)
+    with given.open("throughput", setup, notes, goal=chosen, times=times) as (bed, store, progress):
         if len(sizes) > 1 or repetitions.count > 1:
             same = Conditions(**given.of(setup, loss_ratio=chosen.loss_ratio), single_pair=before)
             first_too = single_pair.single_pair_first

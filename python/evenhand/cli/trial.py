@@ -19,6 +19,7 @@ from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
 from evenhand.errors import RequestError
 from evenhand.report import trial_report
+from evenhand.trial import Load
 from evenhand.units import parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
@@ -44,7 +45,7 @@ def trial(
     largest_loss_ratio = parse_ratio(loss_ratio, where="--loss-ratio")
     setup = given.read_setup()
     given.check_rate(setup, rate_fps, [size], where="--rate")
-    with given.open("trial", setup, [note]) as (bed, store, _):
+    with given.open("trial", setup, [note], goal=Load(rate_fps=rate_fps, duration_s=duration_s)) as (bed, store, _):
         measured = bed.trial(rate_fps=rate_fps, duration_s=duration_s, **given.of(setup, frame_size=size, loss_ratio=largest_loss_ratio))
     if conditions.json_output:
         write_json({"command": "trial", "run": None if store is None else str(store.path), **measured.to_document()})

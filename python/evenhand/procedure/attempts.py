@@ -46,7 +46,7 @@ class Attempts:
             self.number += 1
             again = f", attempt {invalid.count + 1}" if invalid.count else ""
             remaining_s = left * (load.sending_s + self.overhead_s)
-            self.on_event(Began(what=f"trial {self.number}: {what}, {load}{again}", remaining_s=remaining_s))
+            self.on_event(Began(what=f"trial {self.number}: {what}, {load}{again}", remaining_s=remaining_s, number=self.number))
             result = self.measurer.offer(load)
             self.record.add_result(
                 result, number=self.number, purpose=self.purpose, attempt=invalid.count + 1, is_full_length=is_full_length

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
+from evenhand.plan import Direction
 from evenhand.search import TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, LearningResult, Load, TrialResult
 
@@ -28,6 +29,26 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SoFar:
+    """One direction of the trial that is being made. What is under way is neither received nor lost."""
+
+    sent_frames: int
+    received_frames: int
+    settled_frames: int
+    """Were due so long ago that they have come or are lost."""
+    lost_frames: int
+    """Of these."""
+    mean_latency_ns: float | None
+    """Of what has come, with what the tester itself adds."""
+    max_latency_ns: float | None
+
+    @property
+    def loss_ratio(self) -> float | None:
+        """Of the settled frames; None as long as there are none."""
+        return self.lost_frames / self.settled_frames if self.settled_frames else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialPhase:
     """Where a trial is just now; about twice a second."""
 
@@ -37,6 +58,8 @@ class TrialPhase:
     """Of the whole trial."""
     rate_fps: float | None = None
     """The present load, per direction; None unless the trial has two loads (`recovery`), and frames are sent."""
+    directions: Mapping[Direction, SoFar] = field(default_factory=dict)
+    """From the sending phase on."""
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> Self:
@@ -44,6 +67,7 @@ class TrialPhase:
         return cls(
             phase=document.get("phase", ""), elapsed_s=document.get("elapsed_s", 0.0), total_s=document.get("total_s", 0.0),
             rate_fps=document.get("rate_fps"),
+            directions={direction: SoFar(**counts) for direction, counts in document.get("directions", {}).items()},
         )  # fmt: skip
 
 
@@ -54,6 +78,8 @@ class Began:
     what: str
     remaining_s: float
     """Expected time until this part of the procedure ends."""
+    number: int | None = None
+    """Of the trial, where it is one of a series."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

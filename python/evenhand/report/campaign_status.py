@@ -16,7 +16,11 @@ from evenhand.series import FIGURES, PointState, ProcedureName
 from evenhand.series.campaign import bounds_of
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
 from evenhand.series.going_on import resume_command
+from evenhand.series.running_trial import RunningTrial
 from evenhand.units import format_count, format_duration
+
+SILENT_S = 10.0
+"""It is written once a second, and a hook or an opening of the ports takes some."""
 
 
 def format_figure(procedure: ProcedureName, value: float) -> str:
@@ -54,6 +58,8 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     lines = [f"Points: {done} of {len(status.points)} have ended, {status.count(PointState.NO_NUMBER)} of them without a number."]
     lines.append(f"Trials: {format_count(trials)} ({counts}).")
     lines.append(_going_on(status, left_s))
+    if status.running is not None:
+        lines.append(_running(status.running))
     lines += [f"{point.point.key}: {line}." for point in status.points for line in _why(point)]
     lines += [f"Note: {note}." for note in status.notes]
     return [visible(line) for line in lines]
@@ -68,6 +74,7 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
         "finished_at": status.finished_at,
         "worker": status.worker,
         "left_s": left_s,
+        "running": None if status.running is None else _running_document(status.running),
         "trials": {"PASS": 0, "FAIL": 0, "INVALID": 0, **status.verdicts},
         "points": [
             {
@@ -87,6 +94,32 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
             for point in status.points
         ],
         "notes": list(status.notes),
+    }
+
+
+def _running(running: RunningTrial) -> str:
+    trial = "" if running.trial is None else f", trial {running.trial}"
+    where = f"Now: {running.point}, repetition {running.repetition}{trial}"
+    silence = f" Nothing was heard of it for {format_duration(round(running.age_s))}." if running.age_s > SILENT_S else ""
+    if running.total_s <= 0:
+        return f"{where}.{silence}"
+    return (
+        f"{where}: {running.phase}, {running.share:.0%} of the trial, {format_duration(round(running.elapsed_s))} elapsed, "
+        f"{format_duration(round(running.left_s))} left.{silence}"
+    )
+
+
+def _running_document(running: RunningTrial) -> dict[str, Any]:
+    return {
+        "point": running.point,
+        "repetition": running.repetition,
+        "trial": running.trial,
+        "phase": running.phase,
+        "percent": 100 * running.share,
+        "elapsed_s": running.elapsed_s,
+        "left_s": running.left_s,
+        "total_s": running.total_s,
+        "age_s": running.age_s,
     }
 
 

@@ -15,6 +15,7 @@ from evenhand.series.campaign import Point, PointState, is_lower_bound, state_of
 from evenhand.series.campaign_lock import campaign_resource
 from evenhand.series.point_document import read_point
 from evenhand.series.reading import Row, RunTables, as_mapping, as_texts, open_to_read
+from evenhand.series.running_trial import RunningTrial, read_running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,8 @@ class CampaignStatus:
     finished_at: str | None
     worker: str | None
     """The process that measures it now; None: none does."""
+    running: RunningTrial | None
+    """The trial that this process makes now; None also if it measures on other hosts."""
     points: tuple[PointStatus, ...]
     """In the order of the file."""
     verdicts: Mapping[str, int]
@@ -83,10 +86,11 @@ def read_status(path: Path | str) -> CampaignStatus:
         repetitions: dict[int, list[Row]] = {}
         for row in rows:
             repetitions.setdefault(row["point_id"], []).append(row)
+        worker = holder_of(campaign_resource(path))
         return CampaignStatus(
             path=path, name=campaigns[0]["name"], source=campaigns[0]["source"],
             spec=as_mapping(campaigns[0]["spec"], "campaign.spec"), created_at=run["created_at"],
-            finished_at=run["finished_at"], worker=holder_of(campaign_resource(path)), verdicts=verdicts,
+            finished_at=run["finished_at"], worker=worker, running=read_running(path, worker), verdicts=verdicts,
             points=tuple(_point_status(row, repetitions.get(row["id"], []), trials[row["id"]]) for row in tables.rows("points")),
             notes=tuple(note for session in tables.rows("sessions") for note in as_texts(session["notes"], "sessions.notes")),
         )  # fmt: skip

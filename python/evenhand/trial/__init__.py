@@ -28,6 +28,7 @@ from evenhand.trial.result import (
     WatchedCpu,
     causes_of_invalid,
     describe_causes,
+    describe_reasons,
     describe_taken,
     join_directions,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "WatchedCpu",
     "causes_of_invalid",
     "describe_causes",
+    "describe_reasons",
     "describe_taken",
     "find_engine",
     "join_directions",

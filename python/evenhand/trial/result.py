@@ -54,6 +54,11 @@ def join_directions(reasons: Iterable[Reason]) -> list[Reason]:
     return list(joined.values())
 
 
+def describe_reasons(reasons: Iterable[Reason]) -> str:
+    """For people, in a line: all of them."""
+    return "; ".join(reason.text for reason in join_directions(reasons))
+
+
 def causes_of_invalid(trials: Iterable[TrialResult]) -> dict[str, int]:
     """Codes of what made trials INVALID, the most frequent first, and how many trials each spoiled (R2544-39)."""
     found: Counter[str] = Counter()

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/so_far.hpp"
+
+#include <algorithm>
+
+#include "run/load.hpp"
+
+namespace evenhand::run {
+
+std::uint64_t SoFar::settled(pace::Ticks now, double sending_s) const noexcept {
+    const auto passed = static_cast<std::int64_t>(now - start_);
+    const double settled_s = static_cast<double>(passed) / ticks_per_second_ - settles_after_s(request_);
+    return settled_s <= 0 ? 0 : frames_before(request_, std::min(settled_s, sending_s));
+}
+
+void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcept {
+    const std::uint64_t settled = std::max(looked_at_, this->settled(now, sending_s));
+    progress.sent_frames = progress.received_frames = 0;
+    for (const auto direction : request_.directions) {
+        const auto i = static_cast<std::size_t>(direction);
+        Progress::OfDirection of;
+        double latency = 0;
+        std::uint64_t timed = 0;
+        std::uint64_t max_latency = 0;
+        for (const auto& trial : trials_) {
+            const auto& so_far = trial->so_far[i];
+            of.sent_frames += so_far.sent_frames.load(std::memory_order_relaxed);
+            of.received_frames += so_far.received_frames.load(std::memory_order_relaxed);
+            const auto frames = so_far.timed_frames.load(std::memory_order_relaxed);
+            timed += frames;
+            latency += static_cast<double>(frames) * so_far.mean_latency_ticks.load(std::memory_order_relaxed);
+            max_latency = std::max(max_latency, so_far.max_latency_ticks.load(std::memory_order_relaxed));
+        }
+        if (timed != 0) {
+            of.mean_latency_s = latency / static_cast<double>(timed) / ticks_per_second_;
+            of.max_latency_s = static_cast<double>(max_latency) / ticks_per_second_;
+        }
+        lost_[i] += maps_[i].missing(looked_at_, settled);
+        of.settled_frames = settled, of.lost_frames = lost_[i];
+        progress.sent_frames += of.sent_frames, progress.received_frames += of.received_frames;
+        progress.directions[i] = of;
+    }
+    looked_at_ = settled;
+}
+
+}  // namespace evenhand::run

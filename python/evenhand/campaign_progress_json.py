@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live progress of a campaign for programs: a JSON document in each line."""
+
+from __future__ import annotations
+
+from evenhand.campaign.events import CampaignEvent, HookEnded, PointArrived, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
+from evenhand.procedure import ProcedureEvent
+from evenhand.progress_json import JsonProgress
+
+
+class JsonCampaignProgress(JsonProgress):
+    """Lines for points and repetitions beside those of their trials; docs/reference/progress.md has their keys."""
+
+    def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
+        """What a campaign tells, or one of its procedures."""
+        match event:
+            case PointBegan(point=point):
+                self.write("point", point=point.key)
+            case RepetitionBegan(job=job, stored_trials=stored):
+                self.write("repetition", point=job.point.key, repetition=job.repetition, stored_trials=stored)
+            case RepetitionEnded(job=job):
+                self.write("repetition_ended", point=job.point.key, repetition=job.repetition, value=event.value, reason=event.reason)
+            case PointEnded(point=point, reason=reason):
+                self.write("point_ended", point=point.key, reason=reason)
+            case PointArrived(point=point, reason=reason, verdicts=verdicts):
+                self.write("point_arrived", point=point.key, testbed=event.testbed, reason=reason, verdicts=dict(verdicts))
+            case HookEnded(failure=failure):
+                if failure is not None:
+                    self.say(failure)
+            case _:
+                self.on_event(event)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live progress: what is offered, received and lost, in one line; the same for programs; and how long it should take."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from evenhand.plan import Direction, make_plan
+from evenhand.procedure import Began, BurstGoal, DelayGoal, LossGoal, Measured, RecoveryGoal, TrialPhase
+from evenhand.procedure.delay import DelayTest
+from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
+from evenhand.progress import ProgressDisplay
+from evenhand.progress_json import JsonProgress
+from evenhand.progress_rates import Rates, direction_texts
+from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal
+from evenhand.trial import Load, Reason, SimulatedMeasurer
+
+REPLIES = Path(__file__).parents[1] / "contract" / "golden" / "replies.jsonl"
+
+
+def phase(elapsed_s: float, name: str = "sending", *, lost: int = 0, latency_ns: float | None = 14_210.0) -> TrialPhase:
+    """A trial at 1 Mfps in both directions, of which the reverse one loses a tenth on its way."""
+    sent = round(1e6 * elapsed_s)
+
+    def counts(received: int, lost: int) -> dict[str, Any]:
+        settled = max(0, sent - 2_000_000)
+        return {
+            "sent_frames": sent, "received_frames": received, "settled_frames": settled, "lost_frames": lost if settled else 0,
+            "mean_latency_ns": latency_ns, "max_latency_ns": latency_ns,
+        }  # fmt: skip
+
+    directions: dict[Direction, Any] = {"forward": counts(sent, 0), "reverse": counts(sent * 9 // 10, lost)}
+    return TrialPhase.from_contract({"phase": name, "elapsed_s": elapsed_s, "total_s": 71.0, "directions": directions})
+
+
+def noted(*phases: TrialPhase) -> Rates:
+    rates = Rates()
+    for each in phases:
+        rates.note(each)
+    return rates
+
+
+def test_rates_are_of_the_last_second_and_of_each_direction() -> None:
+    rates = noted(phase(4.0), phase(4.5), phase(5.0, lost=300_000))
+    assert rates.directions["forward"].offered_fps == pytest.approx(1e6)
+    assert rates.directions["forward"].received_fps == pytest.approx(1e6)
+    assert rates.directions["reverse"].received_fps == pytest.approx(0.9e6)
+    assert rates.directions["reverse"].so_far.loss_ratio == pytest.approx(0.1)
+
+
+def test_loss_is_unknown_until_frames_have_settled_and_what_is_under_way_is_not_lost() -> None:
+    """R2544-19: what comes within the residual wait has come."""
+    rates = noted(phase(0.5), phase(1.5))
+    assert rates.directions["reverse"].so_far.loss_ratio is None
+    assert "loss ?" in direction_texts(rates)[0]
+
+
+def test_the_wait_for_residual_frames_keeps_the_rates_and_goes_on_counting_losses() -> None:
+    rates = noted(phase(4.0), phase(5.0), phase(6.0, "residual", lost=400_000))
+    assert rates.directions["reverse"].offered_fps == pytest.approx(1e6)
+    assert rates.directions["reverse"].so_far.loss_ratio == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("columns", [80, 120, 240])
+def test_a_terminal_shows_both_directions_in_one_line(columns: int) -> None:
+    display = ProgressDisplay(Console(file=io.StringIO(), width=columns))
+    display._status, display._short = "trial 3 of about 11: 1 Mfps per direction for 60 s, halving", "trial 3 of about 11"
+    for event in (phase(33.5), phase(34.5, lost=3_210_000)):
+        display.on_event(event)
+    line = display._line("10 min left").plain
+    assert len(line) <= columns
+    assert line.count("→") == line.count("←") == 1
+    assert "14.2" in line
+    assert "9.88" in line  # per cent lost
+    assert "/71 s" in line
+
+
+def test_a_pipe_gets_no_line_until_a_trial_has_ended() -> None:
+    console = Console(file=io.StringIO(), width=100)
+    with ProgressDisplay(console) as display:
+        display.on_event(Began(what="trial 1", remaining_s=70.0, number=1))
+        for seconds in range(60):
+            display.on_event(phase(float(seconds)))
+        assert console.file.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_all_reasons_of_an_invalid_trial_are_shown() -> None:
+    result = SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=1e5).measure(1.0, 5e5)
+    assert not result.is_valid
+    object.__setattr__(
+        result, "reasons", (Reason(code="a", text="forward: one"), Reason(code="b", text="reverse: two"), Reason(code="c", text="three"))
+    )
+    console = Console(file=io.StringIO(), width=200)
+    with ProgressDisplay(console) as display:
+        display.on_event(Measured(what="trial 1", result=result))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "forward: one; reverse: two; three" in shown
+    assert "more" not in shown
+
+
+def test_programs_get_a_line_of_json_each_second(capsys: pytest.CaptureFixture[str]) -> None:
+    with JsonProgress(Console(stderr=True)) as display:
+        display.expect(ExpectedTime.of(Load(rate_fps=1e6, duration_s=60.0), 11.0))
+        display.on_event(Began(what="trial 1: 1 Mfps", remaining_s=71.0, number=1))
+        for halves in range(8, 21):
+            display.on_event(phase(halves / 2, lost=100_000))
+        display.on_event(Measured(what="trial 1", result=SimulatedMeasurer(limit_fps=1e6).measure(1.0, 2e6)))
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert [line["event"] for line in lines] == ["expected", "began", *["progress"] * 6, "trial"]
+    assert lines[0]["seconds"] == pytest.approx(73)
+    second = lines[4]
+    assert (second["trial"], second["phase"], second["total_s"]) == (1, "sending", 71.0)
+    assert set(second["directions"]) == {"forward", "reverse"}
+    assert second["directions"]["reverse"]["received_fps"] == pytest.approx(0.9e6)
+    assert second["directions"]["reverse"]["lost_frames"] == 100_000
+    assert lines[-1]["verdict"] == "FAIL"
+    assert lines[-1]["reasons"]
+
+
+def test_the_engines_progress_is_read_with_and_without_directions() -> None:
+    """An engine of an older version sends no directions."""
+    documents = [json.loads(line) for line in REPLIES.read_text().splitlines()]
+    phases = [TrialPhase.from_contract(document) for document in documents if document.get("event") == "progress"]
+    assert [set(each.directions) for each in phases] == [set(), {"forward", "reverse"}, set()]
+    assert phases[1].directions["reverse"].lost_frames == 12
+    assert phases[1].directions["reverse"].mean_latency_ns is None
+
+
+GOALS: dict[str, tuple[AnyGoal, str]] = {
+    "throughput": (ThroughputGoal(max_fps=1e6), "trials of 5 s"),
+    "mlr": (MlrGoals(goals=(MlrGoal(name="NDR"),), max_fps=1e6), "RFC 9971"),
+    "loss": (LossGoal(), "loads of 60 s"),
+    "latency": (DelayGoal(test=DelayTest.LATENCY, rate_fps=1e6), "20 trials of 2 min"),
+    "recovery": (RecoveryGoal(throughput_fps=1e6), "10 overloads of 60 s, each followed by half the load for 60 s"),
+    "burst": (BurstGoal(), "4 burst sizes"),
+    "trial": (Load(rate_fps=1e6, duration_s=60.0), "one trial of 60 s"),
+}
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_every_goal_has_an_expected_time_in_one_line(name: str) -> None:
+    goal, words = GOALS[name]
+    one, three = ExpectedTime.of(goal, 11.0), ExpectedTime.of(goal, 11.0, times=3)
+    assert one.line.startswith("Expected time: about ")
+    assert words in one.line
+    assert "\n" not in one.line
+    assert 2 * one.seconds < three.seconds <= 3 * one.seconds
+
+
+def test_ten_overloads_take_twenty_two_minutes() -> None:
+    """R2544-29: 10 times 60 s, 60 s and the waits."""
+    expected = ExpectedTime.of(RecoveryGoal(throughput_fps=1e6), 11.0)
+    assert expected.seconds == pytest.approx(10 * 131 + 2)
+
+
+@pytest.mark.parametrize("plan", ["direct-v4-net16", "direct-v6"])
+def test_learning_is_part_of_what_a_direct_plan_takes(plan: str) -> None:
+    goal = Load(rate_fps=1e6, duration_s=60.0)
+    with_learning = ExpectedTime.of(goal, 11.0, learning_s=learning_s(make_plan(plan)))
+    assert with_learning.seconds > ExpectedTime.of(goal, 11.0).seconds + 3
