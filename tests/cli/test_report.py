@@ -77,7 +77,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_it_is_drawn(
     def fail(*arguments: object, **options: object) -> None:
         raise AssertionError("drawing has begun")
 
-    monkeypatch.setattr("evenhand.report.page.write_page", fail)
+    monkeypatch.setattr("evenhand.report.page.render_page", fail)
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "mine.html").write_text("mine")
     for name, code in (("missing/x.html", 3), ("file/x.html", 3), ("mine.html", 2)):

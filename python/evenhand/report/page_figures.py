@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import count, islice, zip_longest
 from typing import Any, TypeVar
 
 from evenhand.analysis import Analysis, Curve
@@ -20,10 +20,11 @@ from evenhand.report.figures_times import (
     history_picture,
     samples_picture,
 )
-from evenhand.report.page_words import show_addresses, show_protocol, show_size
+from evenhand.report.page_words import show_addresses, show_protocol, show_size, show_version, version_of_plan
 from evenhand.series import StoredSearch, StoredTrial
 from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.trial import Verdict
+from evenhand.units import format_rate
 
 T = TypeVar("T")
 MOST_CURVES = 4
@@ -75,25 +76,37 @@ def _named_apart(pictures: Iterable[Picture], taken: set[str]) -> Iterator[Pictu
 
 
 def _throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator[Picture]:
-    """One for each protocol and frame size, so that curves of one picture can be compared."""
+    """One for each frame size, with IPv4 and IPv6 in it, so that they can be compared."""
     points = {found.point.key: found for found in record.points}
-    groups: dict[tuple[str, str], list[Curve]] = {}
+    groups: dict[str, list[Curve]] = {}
     for curve in analysis.curves:
         first = points[curve.points[0].key]
         # A size alone of a suite over frame sizes is in the picture over frame sizes.
         if curve.key.procedure == "throughput" and any(point.state != "pending" for point in curve.points):
-            groups.setdefault((show_protocol(first.point), show_size(first.point)), []).append(curve)
+            groups.setdefault(show_size(first.point), []).append(curve)
     over_sizes = {found.point.key for found in record.points if found.point.suite in _suites_over_sizes(record)}
-    for (protocol, size), curves in groups.items():
+    for size, curves in groups.items():
         kept = [curve for curve in curves if len(curve.points) > 1 or curve.points[0].key not in over_sizes]
-        for number, some in enumerate(_parts(kept), start=1):
-            title = f"Throughput over the number of addresses: {protocol}, {size}"
-            drawn = [_drawn(curve, with_setting=len({c.key.suite for c in some}) < len(some)) for curve in some]
+        for number, some in enumerate(_parts(_versions_in_turn(kept)), start=1):
+            versions = " and ".join(sorted({version for curve in some for version in version_of_plan(curve.key.plan).split(" and ")}))
+            title = f"Throughput over the number of addresses: UDP over {versions}, {size}"
+            drawn = [
+                _drawn(curve, with_setting=len({c.key.suite for c in some}) < len(some), with_version=" and " in versions) for curve in some
+            ]
             limit = _theoretical_fps(points[some[0].points[0].key])
-            yield addresses_picture(_name("throughput-over-addresses", protocol, size, number), title, drawn, theoretical_fps=limit)
+            name = _name("throughput-over-addresses", f"UDP over {versions}", size, number)
+            yield addresses_picture(name, title, drawn, theoretical_fps=limit)
 
 
-def _drawn(curve: Curve, *, with_setting: bool) -> DrawnCurve:
+def _versions_in_turn(curves: Sequence[Curve]) -> list[Curve]:
+    """The first of each IP version, then the second of each: what is compared is in one picture, also where there are several."""
+    by_version: dict[str, list[Curve]] = {}
+    for curve in curves:
+        by_version.setdefault(version_of_plan(curve.key.plan), []).append(curve)
+    return [curve for turn in zip_longest(*by_version.values()) for curve in turn if curve is not None]
+
+
+def _drawn(curve: Curve, *, with_setting: bool, with_version: bool) -> DrawnCurve:
     points = tuple(
         DrawnPoint(x=point.addresses, values=point.values, predicted=point.predicted, is_at_least=point.is_at_least)
         for point in curve.points
@@ -106,7 +119,8 @@ def _drawn(curve: Curve, *, with_setting: bool) -> DrawnCurve:
             first_x=min(flat.plateau), last_x=max(flat.plateau), low=flat.statistics.minimum, level=flat.plateau_level,
             high=flat.statistics.maximum,
         )  # fmt: skip
-    return DrawnCurve(label=curve.title if with_setting else curve.key.suite, points=points, plateau=plateau)
+    label, version = curve.title if with_setting else curve.key.suite, version_of_plan(curve.key.plan)
+    return DrawnCurve(label=f"{label}, {version}" if with_version and version not in label else label, points=points, plateau=plateau)
 
 
 def _suites_over_sizes(record: CampaignRecord) -> set[str]:
@@ -211,7 +225,12 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """Loss over time: of recovery tests, whose load falls, and of the lossy trial of each suite that is nearest to its result."""
     for suite, found in _of(record, ("recovery",)):
         trials = [trial for one in found for trial in _trials(one) if trial.result.is_valid and trial.result.lost_frames]
-        histories = [history for trial in trials[:2] for history in _histories(trial, f"repetition {trial.number}")]
+        histories = [
+            history
+            for one in found
+            for trial in [t for t in _trials(one) if t.result.is_valid and t.result.lost_frames][:2]
+            for history in _histories(trial, f"{_place(one)}, trial {trial.number}")
+        ]
         if histories:
             falls = [after["duration_s"] for trial in trials[:1] if (after := trial.result.raw.get("then"))]
             lasts = trials[0].result.raw["intended_duration_s"]
@@ -222,29 +241,36 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
     nearest = [
         history
         for suite, found in _of(record, ("throughput",))
-        if (trial := _nearest_loss(found)) is not None
-        for history in islice(_histories(trial, suite), 1)
+        if (nearest_loss := _nearest_loss(found)) is not None
+        for history in islice(_histories(nearest_loss[1], f"{suite}: {_place(nearest_loss[0])}"), 1)
     ]
     for number, some in enumerate(_parts(nearest), start=1):
         title = "Loss over time in the trial with the lowest load that lost frames"
         yield history_picture(_name("loss-over-time", "searches", number), title, some)
 
 
-def _nearest_loss(found: Sequence[PointRecord]) -> StoredTrial | None:
+def _place(found: PointRecord) -> str:
+    """Which point it is: `IPv6, 16 x 16 addresses, 64 octets, type1`."""
+    point = found.point
+    return ", ".join([show_version(point), show_addresses(point), show_size(point), *([point.hash_type] if point.hash_type else [])])
+
+
+def _nearest_loss(found: Sequence[PointRecord]) -> tuple[PointRecord, StoredTrial] | None:
     """Of the last point with such a trial: the series' end is where a DUT has most to do."""
     for one in reversed(found):
         failed = [
             t for t in _trials(one) if t.result.verdict is Verdict.FAIL and any(d.lost_by_tenth for d in t.result.directions.values())
         ]
         if failed:
-            return min(failed, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s))
+            return one, min(failed, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s))
     return None
 
 
 def _histories(trial: StoredTrial, label: str) -> Iterator[LossHistory]:
     for name, direction in trial.result.directions.items():
         if any(direction.lost_by_tenth):
-            yield LossHistory(label=f"{label}, {name}", lost_by_tenth=direction.lost_by_tenth)
+            load = format_rate(trial.result.intended_fps)
+            yield LossHistory(label=f"{label}; {load}, {name}", lost_by_tenth=direction.lost_by_tenth)
 
 
 def _of(record: CampaignRecord, procedures: tuple[str, ...]) -> Iterator[tuple[str, list[PointRecord]]]:
