@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.analysis import Analysis
@@ -32,13 +32,13 @@ MOST_BEDS = 3
 def dut_line(record: CampaignRecord) -> str:
     """`DUT: the reference router, on this host; AMD EPYC; kernel 6.1.0; hashes addresses only (type 1).` What is unknown is left out."""
     beds = list(record.testbeds.values())
-    parts = [part for bed in beds[:1] for part in _of_bed(bed, record.host)] if len(beds) == 1 else _of_several(record)
+    parts = [part for bed in beds[:1] for part in _of_bed(bed, record.host, record.points)] if len(beds) == 1 else _of_several(record)
     hashes = [HASHES.get(str(one), str(one)) for one in dict.fromkeys(found.point.hash_type for found in record.points) if one]
     parts += [f"hashes {', or '.join(hashes)}"] if hashes else []
     return f"DUT: {'; '.join(parts) or 'nothing is known of it'}."
 
 
-def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any]) -> Iterator[str]:
+def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[PointRecord]) -> Iterator[str]:
     """What it is, its machine, its kernel; a DUT on this host has the host's."""
     dut = bed.get("dut")
     facts: Mapping[str, Any] = dut if isinstance(dut, Mapping) else {}
@@ -46,14 +46,14 @@ def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any]) -> Iterator[str]:
     if kind is not None:
         yield _short(KINDS.get(str(kind), str(kind)))
     on_host = str(kind) in KINDS
-    for name, before in (("nic", ""), ("system", ""), ("cpu_model", "")):
-        fact = facts.get(name) or (host.get(name) if on_host else None)
+    for name, of_host in (("cpu_model", "cpu_model"), ("nic", None), ("system", "distribution")):
+        fact = facts.get(name) or (host.get(of_host) if on_host and of_host else None)
         if fact is not None:
-            yield before + _short(show_fact(fact) or "")
+            yield _short(show_fact(fact) or "")
     kernel = facts.get("kernel") or (host.get("kernel") if on_host else None)
     if kernel is not None:
         yield f"kernel {_short(show_fact(kernel) or '')}"
-    if facts.get("flow_hash") is not None:
+    if facts.get("flow_hash") is not None and not any(found.point.hash_type for found in points):
         yield f"RSS: {_short(show_fact(facts['flow_hash']) or '')}"
 
 

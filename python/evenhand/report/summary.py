@@ -14,7 +14,7 @@ from evenhand.report.plain import visible
 from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord, bounds_of
 from evenhand.units import format_count
 
-NOTE = "Rates are per direction; frame sizes include the FCS; >= is a lower bound: the highest load that was tried passed."
+NOTE = "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load that was tried passed."
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets run a text that begins so."""
 _LATEX = {
@@ -56,9 +56,15 @@ def _row(found: PointRecord) -> tuple[str, ...]:
         ends = (show_median(found), low, high)
     done = len(found.values)
     return (
-        point.suite, FIGURES[point.procedure].name, show_version(point), point.hash_type or "not stated", show_size(point),
+        point.suite, FIGURES[point.procedure].name, show_version(point), point.hash_type or "not stated", _size(found),
         _hosts(found), *ends, str(done) if done == point.repetitions else f"{done} of {point.repetitions}",
     )  # fmt: skip
+
+
+def _size(found: PointRecord) -> str:
+    """Octets; a sequence of sizes in words."""
+    size = found.point.frame_size
+    return str(size) if isinstance(size, int) else show_size(found.point)
 
 
 def _hosts(found: PointRecord) -> str:
