@@ -106,6 +106,17 @@ def test_ipv4_and_ipv6_are_in_one_picture() -> None:
     assert "new, IPv6" in drawn
 
 
+def test_ipv4_and_ipv6_are_in_one_picture_at_the_smallest_frames_of_each() -> None:
+    """64 and 84 octets are the defaults; the label has the size, and no theoretical limit is named, since there are two."""
+    record = both()
+    points = [replace(found, point=replace(found.point, frame_size=84)) if "v6" in found.point.plan else found for found in record.points]
+    record = record_of(points)
+    (picture,) = pictures_of(record, analyse(record)).throughput
+    assert "UDP over IPv4 and IPv6, 64 octets and 84 octets" in picture.title
+    assert "new, IPv6, 84 octets" in draw_inline(picture)
+    assert "theoretical" not in picture.caption
+
+
 def test_no_line_joins_a_lower_bound() -> None:
     """Its place is empty in the line, and an arrow stands there."""
     points = tuple(DrawnPoint(x=float(x), values=(1e6,), is_at_least=x == 2) for x in (1, 2, 4))

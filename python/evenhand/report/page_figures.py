@@ -78,24 +78,50 @@ def _named_apart(pictures: Iterable[Picture], taken: set[str]) -> Iterator[Pictu
 def _throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator[Picture]:
     """One for each frame size, with IPv4 and IPv6 in it, so that they can be compared."""
     points = {found.point.key: found for found in record.points}
-    groups: dict[str, list[Curve]] = {}
-    for curve in analysis.curves:
-        first = points[curve.points[0].key]
-        # A size alone of a suite over frame sizes is in the picture over frame sizes.
-        if curve.key.procedure == "throughput" and any(point.state != "pending" for point in curve.points):
-            groups.setdefault(show_size(first.point), []).append(curve)
     over_sizes = {found.point.key for found in record.points if found.point.suite in _suites_over_sizes(record)}
-    for size, curves in groups.items():
-        kept = [curve for curve in curves if len(curve.points) > 1 or curve.points[0].key not in over_sizes]
-        for number, some in enumerate(_parts(_versions_in_turn(kept)), start=1):
-            versions = " and ".join(sorted({version for curve in some for version in version_of_plan(curve.key.plan).split(" and ")}))
-            title = f"Throughput over the number of addresses: UDP over {versions}, {size}"
+    kept = [
+        curve
+        for curve in analysis.curves
+        if curve.key.procedure == "throughput"
+        and any(point.state != "pending" for point in curve.points)
+        # A size alone of a suite over frame sizes is in the picture over frame sizes.
+        and (len(curve.points) > 1 or curve.points[0].key not in over_sizes)
+    ]
+    for curves in _by_sizes(kept):
+        for number, some in enumerate(_parts(_versions_in_turn(curves)), start=1):
+            versions = _joined({version_of_plan(curve.key.plan) for curve in some})
+            ordered = sorted({curve.key.frame_size for curve in some}, key=lambda size: (isinstance(size, str), size))
+            by_size = {size: show_size(points[c.points[0].key].point) for size in ordered for c in some if c.key.frame_size == size}
+            sizes = " and ".join(by_size.values())
+            title = f"Throughput over the number of addresses: UDP over {versions}, {sizes}"
             drawn = [
-                _drawn(curve, with_setting=len({c.key.suite for c in some}) < len(some), with_version=" and " in versions) for curve in some
-            ]
-            limit = _theoretical_fps(points[some[0].points[0].key])
-            name = _name("throughput-over-addresses", f"UDP over {versions}", size, number)
+                _drawn(
+                    curve, with_setting=len({c.key.suite for c in some}) < len(some), with_version=" and " in versions,
+                    size=by_size[curve.key.frame_size] if len(by_size) > 1 else "",
+                )
+                for curve in some
+            ]  # fmt: skip
+            limit = _theoretical_fps(points[some[0].points[0].key]) if len(by_size) == 1 else None
+            name = _name("throughput-over-addresses", f"UDP over {versions}", sizes, number)
             yield addresses_picture(name, title, drawn, theoretical_fps=limit)
+
+
+def _joined(versions: Iterable[str]) -> str:
+    return " and ".join(sorted({version for one in versions for version in one.split(" and ")}))
+
+
+def _by_sizes(curves: Sequence[Curve]) -> Iterator[list[Curve]]:
+    """Curves of one frame size; where IPv4 and IPv6 share none of theirs, the smallest of each: a plain test has 64 and 84 octets."""
+    sizes: dict[str, set[int | str]] = {}
+    for curve in curves:
+        sizes.setdefault(version_of_plan(curve.key.plan), set()).add(curve.key.frame_size)
+    share_none = len(sizes) > 1 and not set.intersection(*sizes.values())
+    smallest = {version: min((size for size in of if isinstance(size, int)), default=None) for version, of in sizes.items()}
+    groups: dict[int | str, list[Curve]] = {}
+    for curve in curves:
+        is_smallest = curve.key.frame_size == smallest[version_of_plan(curve.key.plan)]
+        groups.setdefault("smallest" if share_none and is_smallest else curve.key.frame_size, []).append(curve)
+    yield from groups.values()
 
 
 def _versions_in_turn(curves: Sequence[Curve]) -> list[Curve]:
@@ -106,7 +132,7 @@ def _versions_in_turn(curves: Sequence[Curve]) -> list[Curve]:
     return [curve for turn in zip_longest(*by_version.values()) for curve in turn if curve is not None]
 
 
-def _drawn(curve: Curve, *, with_setting: bool, with_version: bool) -> DrawnCurve:
+def _drawn(curve: Curve, *, with_setting: bool, with_version: bool, size: str) -> DrawnCurve:
     points = tuple(
         DrawnPoint(x=point.addresses, values=point.values, predicted=point.predicted, is_at_least=point.is_at_least)
         for point in curve.points
@@ -120,7 +146,9 @@ def _drawn(curve: Curve, *, with_setting: bool, with_version: bool) -> DrawnCurv
             high=flat.statistics.maximum,
         )  # fmt: skip
     label, version = curve.title if with_setting else curve.key.suite, version_of_plan(curve.key.plan)
-    return DrawnCurve(label=f"{label}, {version}" if with_version and version not in label else label, points=points, plateau=plateau)
+    label += f", {version}" if with_version and version not in label else ""
+    label += f", {size}" if size and size not in label else ""
+    return DrawnCurve(label=label, points=points, plateau=plateau)
 
 
 def _suites_over_sizes(record: CampaignRecord) -> set[str]:
