@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_ticks_of_counts, put_title, style
@@ -187,7 +187,7 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
         places = [point.x for point in points]
         axes.errorbar(places, medians, yerr=[below, above], fmt="none", ecolor=look["color"], elinewidth=1.1, capsize=0, zorder=3)
         # Hollow in every second curve: a full marker under it is seen.
-        hollow = {"markerfacecolor": LIGHT["paper"], "markeredgewidth": 1.3} if number % 2 else {}
+        hollow: dict[str, Any] = {"markerfacecolor": LIGHT["paper"], "markeredgewidth": 1.3} if number % 2 else {}
         axes.plot(
             *_with_gaps(curve, factor), **look, **hollow, linewidth=1.6, markersize=5, zorder=4,
             label=curve.label if labelled else "median",
@@ -203,13 +203,14 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
             axes.scatter([x for x, _ in dots], [y for _, y in dots], s=7, color=look["color"], alpha=0.42, linewidths=0, zorder=2)
     capped = [(point.x, found.median / factor) for point in points if point.is_at_least and (found := Statistics.of(point.values))]
     if capped:
-        # One entry explains the arrows of all curves, each in its curve's colour.
+        # One entry explains the arrows of all curves, in a size that fits there.
         is_explained = AT_LEAST in axes.get_legend_handles_labels()[1]
         axes.plot(
             [x for x, _ in capped], [y for _, y in capped], linestyle="none", marker=_arrow(), color=look["color"], markersize=26,
             markerfacecolor="none", markeredgewidth=1.6, zorder=5, clip_on=False,
-            label=None if is_explained else AT_LEAST,
         )  # fmt: skip
+        if not is_explained:
+            axes.plot([], [], linestyle="none", marker=_arrow(), color=LIGHT["ink"], markersize=13, markerfacecolor="none", label=AT_LEAST)
     missing = [point.x for point in curve.points if not point.values]
     if missing:
         axes.plot(

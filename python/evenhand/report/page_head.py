@@ -46,9 +46,9 @@ def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[Po
     if kind is not None:
         yield _short(KINDS.get(str(kind), str(kind)))
     on_host = str(kind) in KINDS
-    for name, of_host in (("cpu_model", "cpu_model"), ("nic", None), ("system", "distribution")):
+    for name, of_host in (("machine", "machine"), ("cpu_model", "cpu_model"), ("nic", None), ("system", "distribution")):
         fact = facts.get(name) or (host.get(of_host) if on_host and of_host else None)
-        if fact is not None:
+        if fact is not None and not str(fact).startswith("none:"):  # a program has no NIC
             yield _short(show_fact(fact) or "")
     kernel = facts.get("kernel") or (host.get("kernel") if on_host else None)
     if kernel is not None:
