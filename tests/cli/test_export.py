@@ -218,3 +218,19 @@ def test_the_reference_lists_every_column(table: Any) -> None:
     """In order, with its kind."""
     listed = [(row[0].strip("`"), row[1]) for row in table_rows("docs/reference/export.md", f"column of {table}")]
     assert listed == [(column.name, column.kind) for column in COLUMNS[table]]
+
+
+@pytest.mark.parametrize("options", [("latex",), ("markdown",), ("markdown", "--table", "summary"), ("csv", "--table", "summary")])
+def test_the_summary_is_written_for_papers(evenhand: Run, run: Path, options: tuple[str, ...]) -> None:
+    ended = evenhand("export", run, "--format", *options)
+    assert ended.code == 0, ended.err
+    rows = [line for line in ended.out.splitlines() if "throughput" in line]
+    assert len(rows) == 1
+    assert "IPv4" in rows[0]
+
+
+@pytest.mark.parametrize(("form", "table"), [("parquet", "summary"), ("latex", "points"), ("json", "summary")])
+def test_a_table_that_a_format_does_not_have_is_refused_with_one_that_has_it(evenhand: Run, run: Path, form: str, table: str) -> None:
+    ended = evenhand("export", run, "--format", form, "--table", table)
+    assert ended.code == 2
+    assert "--format csv" in ended.err

@@ -77,10 +77,27 @@ def test_a_page_that_cannot_be_written_is_refused_before_it_is_drawn(
     def fail(*arguments: object, **options: object) -> None:
         raise AssertionError("drawing has begun")
 
-    monkeypatch.setattr("evenhand.report.page.write_page", fail)
+    monkeypatch.setattr("evenhand.report.page.render_page", fail)
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "mine.html").write_text("mine")
     for name, code in (("missing/x.html", 3), ("file/x.html", 3), ("mine.html", 2)):
         ended = evenhand("report", run, "--html", name)
         assert ended.code == code
         assert name in ended.err
+
+
+def test_pdf_is_refused_before_the_page_is_drawn(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the file is there already, and where nothing prints: then the error says what to install, and no page is written."""
+    engine_playing("simulated-640000")
+    run = tmp_path / "a.evenhand"
+    evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--run", run)
+    (tmp_path / "mine.pdf").write_text("mine")
+    taken = evenhand("report", run, "--pdf", tmp_path / "mine.pdf")
+    assert (taken.code, (tmp_path / "mine.pdf").read_text()) == (2, "mine")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ended = evenhand("report", run, "--pdf", tmp_path / "a.pdf")
+    assert ended.code == 3
+    assert "apt install chromium" in ended.err
+    assert not run.with_suffix(".html").exists()

@@ -18,7 +18,9 @@ from rich.console import Console
 
 from evenhand.errors import HostError, RequestError
 from evenhand.report.campaign_document import export_document, summary_document
+from evenhand.report.page_head import dut_line, headline_figures
 from evenhand.report.show import campaign_report, point_report
+from evenhand.report.summary import to_summary_csv, to_summary_latex, to_summary_markdown
 from evenhand.report.table_files import to_csv
 from evenhand.report.uti import uti_documents
 from evenhand.series import read_record
@@ -52,6 +54,9 @@ def show_everything(path: Path, width: int = 80) -> str:
     json.dumps(export_document(record), allow_nan=False)
     for table in ("points", "repetitions", "trials"):
         shown.write(to_csv(record, table))
+    for summary in (to_summary_csv, to_summary_latex, to_summary_markdown):
+        shown.write(summary(record))
+    assert all(isinstance(line, str) for line in (dut_line(record), *headline_figures(record)))
     with suppress(ValueError, TypeError, AttributeError):  # the verb makes a RequestError of it
         for document in uti_documents(record):
             json.dumps(document, allow_nan=False)

@@ -17,6 +17,7 @@ from evenhand.errors import RequestError
 from evenhand.new_file import check_new, write_new
 from evenhand.report.campaign_document import export_document
 from evenhand.report.campaign_rows import TableName
+from evenhand.report.summary import to_summary_csv, to_summary_latex, to_summary_markdown
 from evenhand.report.table_files import to_csv, to_parquet
 from evenhand.report.uti import left_out, uti_documents
 from evenhand.series import CampaignRecord, read_record
@@ -31,6 +32,8 @@ class Format(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     UTI = "uti"
+    LATEX = "latex"
+    MARKDOWN = "markdown"
 
 
 class Table(StrEnum):
@@ -39,31 +42,40 @@ class Table(StrEnum):
     POINTS = "points"
     REPETITIONS = "repetitions"
     TRIALS = "trials"
+    SUMMARY = "summary"
 
 
 FormatOption = Annotated[
     Format,
     typer.Option(
-        "--format", metavar="json|csv|parquet|uti", help="json: all of it; csv, parquet: a table; uti: FD.io CSIT's test cases, one a line."
+        "--format",
+        metavar="json|csv|parquet|uti|latex|markdown",
+        help="json: all of it; csv, parquet: a table; uti: FD.io CSIT's test cases, one a line; latex, markdown: the summary, for a paper.",
     ),
 ]
 TableOption = Annotated[
     Table | None,
-    typer.Option("--table", metavar="points|repetitions|trials", help="Which table of csv and parquet. Default: trials."),
+    typer.Option(
+        "--table",
+        metavar="points|repetitions|trials|summary",
+        help="Which table of csv and parquet; summary: the page's own, as text, in csv, latex and markdown. Default: trials, or summary.",
+    ),
 ]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", metavar="FILE", help="Write it here (must not exist). Default: stdout; parquet needs it.")
 ]
 _TABLES: dict[Table, TableName] = {Table.POINTS: "points", Table.REPETITIONS: "repetitions", Table.TRIALS: "trials"}
+_TABLES_OF = {
+    Format.CSV: tuple(Table), Format.PARQUET: tuple(_TABLES), Format.LATEX: (Table.SUMMARY,), Format.MARKDOWN: (Table.SUMMARY,),
+}  # fmt: skip
 
 
 def export(file: FileArgument, format: FormatOption, table: TableOption = None, output: OutputOption = None) -> None:  # noqa: A002
-    """Write what is in a run file as JSON, CSV, Parquet, or CSIT's UTI result JSON.
+    """Write what is in a run file as JSON, CSV, Parquet, CSIT's UTI result JSON, or a summary table for a paper.
 
     docs/reference/export.md says what stands where, and in which unit. The file is only read, and as one that anybody may have sent.
     """
-    if table is not None and format not in (Format.CSV, Format.PARQUET):
-        raise RequestError(f"{format} is no table", where="--table", next_step="Leave it out, or use --format csv or --format parquet.")
+    _check_table(format, table)
     if format is Format.PARQUET and output is None:
         raise RequestError(
             "a table in Parquet is written into a file only, and not to stdout", where="--format parquet",
@@ -71,7 +83,7 @@ def export(file: FileArgument, format: FormatOption, table: TableOption = None, 
         )  # fmt: skip
     if output is not None:
         check_new(output, where=f"--output {output}")
-    content = _content(read_record(file), format, _TABLES[table or Table.TRIALS])
+    content = _content(read_record(file), format, table)
     if output is not None:
         write_new(output, content, where=f"--output {output}")
         return
@@ -79,16 +91,33 @@ def export(file: FileArgument, format: FormatOption, table: TableOption = None, 
     sys.stdout.flush()
 
 
-def _content(record: CampaignRecord, format: Format, table: TableName) -> bytes:  # noqa: A002
+def _check_table(format: Format, table: Table | None) -> None:  # noqa: A002
+    """RequestError if the format does not have the table."""
+    if table is None:
+        return
+    if format not in _TABLES_OF:
+        raise RequestError(f"{format} is no table", where="--table", next_step="Leave it out, or use --format csv or --format parquet.")
+    if table not in _TABLES_OF[format]:
+        others = " or ".join(f"--format {other}" for other, tables in _TABLES_OF.items() if table in tables)
+        raise RequestError(f"{format} does not have the table {table}", where="--table", next_step=f"Use {others}.")
+
+
+def _content(record: CampaignRecord, format: Format, table: Table | None) -> bytes:  # noqa: A002
     match format:
         case Format.JSON:
             return f"{json.dumps(export_document(record), allow_nan=False)}\n".encode()
+        case Format.CSV if table is Table.SUMMARY:
+            return to_summary_csv(record).encode()
         case Format.CSV:
-            return to_csv(record, table).encode()
+            return to_csv(record, _TABLES[table or Table.TRIALS]).encode()
         case Format.PARQUET:
-            return to_parquet(record, table)
+            return to_parquet(record, _TABLES[table or Table.TRIALS])
         case Format.UTI:
             return _uti(record)
+        case Format.LATEX:
+            return to_summary_latex(record).encode()
+        case Format.MARKDOWN:
+            return to_summary_markdown(record).encode()
 
 
 def _uti(record: CampaignRecord) -> bytes:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import out
-from evenhand.new_file import check_replaceable
+from evenhand.new_file import check_new, check_replaceable, write_new
 from evenhand.series import SUFFIX, read_record
 
 EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
@@ -24,17 +24,30 @@ def report(
     pictures: Annotated[
         Path | None, typer.Option("--pictures", metavar="FOLDER", help="Write each picture as an SVG and a PNG file as well.")
     ] = None,
+    pdf: Annotated[
+        Path | None,
+        typer.Option("--pdf", metavar="FILE", help="The page on sheets of A4 as well (must not exist). Needs chromium or weasyprint."),
+    ] = None,
 ) -> None:
     """Write one HTML page of what a campaign or a run measured: curve, verdict, every trial, and what it takes to repeat it."""
-    from evenhand.report.page import MARK, write_page, write_pictures  # its libraries take longer than most verbs
+    from evenhand.analysis import analyse
+    from evenhand.report.page import MARK, render_page, write_pictures, write_rendered  # its libraries take longer than most verbs
+    from evenhand.report.pdf import check_printer, print_pdf
 
     record = read_record(file)
     target = html or file.with_suffix(".html")
     check_replaceable(target, mark=MARK, where=str(target))  # drawing takes long
+    if pdf is not None:
+        check_new(pdf, where=f"--pdf {pdf}")
+        check_printer(f"--pdf {pdf}")
     # Whoever asks for a page of a campaign that goes on has it as it is now; the campaign's own page is the one that goes along.
-    write_page(record, target, refresh_s=None)
+    page = render_page(record, analyse(record), refresh_s=None)
+    write_rendered(page, target)
     console = out()
     console.print(f"The page: {target}", markup=False, soft_wrap=True)
+    if pdf is not None:
+        write_new(pdf, print_pdf(page, where=f"--pdf {pdf}"), where=f"--pdf {pdf}")
+        console.print(f"On paper: {pdf}", markup=False, soft_wrap=True)
     if pictures is not None:
         written = write_pictures(record, pictures)
         console.print(

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_ticks_of_counts, put_title, style
@@ -14,7 +14,9 @@ from evenhand.units import format_count, format_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.path import Path
 
+AT_LEAST = "at least: the highest load tried passed"
 UNITS = (("Gfps", 1e9), ("Mfps", 1e6), ("kfps", 1e3), ("fps", 1.0))
 
 
@@ -61,7 +63,7 @@ def addresses_picture(name: str, title: str, curves: Sequence[DrawnCurve], *, th
         unit, factor = _unit(curves)
         axes.set_xscale("log", base=2)
         for number, curve in enumerate(curves):
-            _draw_curve(axes, curve, number, factor, labelled=len(curves) > 1)
+            _draw_curve(axes, _moved(curve, _aside(curves, number, shape)), number, factor, labelled=len(curves) > 1)
         _finish_rates(axes, curves, unit, factor)
         put_ticks_of_counts(axes, shape, [point.x for curve in curves for point in curve.points])
         axes.set_xlabel("addresses on each side")
@@ -69,6 +71,10 @@ def addresses_picture(name: str, title: str, curves: Sequence[DrawnCurve], *, th
 
     alt = f"{title}: throughput per direction over the number of addresses on each side. " + " ".join(map(_describe, curves))
     caption = "Line: median of the repetitions; bar: minimum to maximum; faint dots: each repetition."
+    if _share_places(curves):
+        caption += " Curves stand a little beside each other, so that equal results are seen."
+    if any(point.is_at_least for curve in curves for point in curve.measured):
+        caption += " Arrow: at least so much, since the highest load that was tried passed; no line joins it."
     if any(curve.plateau for curve in curves):
         caption += " Shaded: the plateau."
     if any(point.predicted is not None for curve in curves for point in curve.points):
@@ -180,7 +186,12 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
         above = [(found.maximum - found.median) / factor for found in statistics]
         places = [point.x for point in points]
         axes.errorbar(places, medians, yerr=[below, above], fmt="none", ecolor=look["color"], elinewidth=1.1, capsize=0, zorder=3)
-        axes.plot(*_with_gaps(curve, factor), **look, linewidth=1.6, markersize=4.2, zorder=4, label=curve.label if labelled else "median")
+        # Hollow in every second curve: a full marker under it is seen.
+        hollow: dict[str, Any] = {"markerfacecolor": LIGHT["paper"], "markeredgewidth": 1.3} if number % 2 else {}
+        axes.plot(
+            *_with_gaps(curve, factor), **look, **hollow, linewidth=1.6, markersize=5, zorder=4,
+            label=curve.label if labelled else "median",
+        )  # fmt: skip
         # Beside the bar, or it would hide them; the same places each time, so that a page does not change.
         dots = [
             (_beside(axes, point.x, index, len(point.values)), value / factor)
@@ -192,10 +203,14 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
             axes.scatter([x for x, _ in dots], [y for _, y in dots], s=7, color=look["color"], alpha=0.42, linewidths=0, zorder=2)
     capped = [(point.x, found.median / factor) for point in points if point.is_at_least and (found := Statistics.of(point.values))]
     if capped:
+        # One entry explains the arrows of all curves, in a size that fits there.
+        is_explained = AT_LEAST in axes.get_legend_handles_labels()[1]
         axes.plot(
-            [x for x, _ in capped], [y for _, y in capped], linestyle="none", marker="^", color=look["color"], markersize=9,
-            zorder=5, clip_on=False, label=f"{curve.label}: at least" if labelled else "at least: the highest load tried passed",
+            [x for x, _ in capped], [y for _, y in capped], linestyle="none", marker=_arrow(), color=look["color"], markersize=26,
+            markerfacecolor="none", markeredgewidth=1.6, zorder=5, clip_on=False,
         )  # fmt: skip
+        if not is_explained:
+            axes.plot([], [], linestyle="none", marker=_arrow(), color=LIGHT["ink"], markersize=13, markerfacecolor="none", label=AT_LEAST)
     missing = [point.x for point in curve.points if not point.values]
     if missing:
         axes.plot(
@@ -205,9 +220,38 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
 
 
 def _with_gaps(curve: DrawnCurve, factor: float) -> tuple[list[float], list[float]]:
-    """Medians; a point without a number breaks the line."""
-    medians = [math.nan if (found := Statistics.of(point.values)) is None else found.median / factor for point in curve.points]
+    """Medians; a point without a number breaks the line, and so does a lower bound, which is drawn as an arrow."""
+    medians = [
+        math.nan if point.is_at_least or (found := Statistics.of(point.values)) is None else found.median / factor for point in curve.points
+    ]
     return [point.x for point in curve.points], medians
+
+
+def _arrow() -> Path:
+    """Up from a bar at the value. A marker is scaled so that its longest reach is half its size."""
+    from matplotlib.path import Path
+
+    move, line = Path.MOVETO, Path.LINETO
+    corners = [(-0.28, 0), (0.28, 0), (0, 0), (0, 1), (-0.2, 0.68), (0, 1), (0.2, 0.68)]
+    return Path(corners, [move, line, move, line, move, line, line])
+
+
+def _share_places(curves: Sequence[DrawnCurve]) -> bool:
+    """Whether two curves have points at the same number of addresses."""
+    places = [place for curve in curves for place in {point.x for point in curve.points}]
+    return len(set(places)) < len(places)
+
+
+def _aside(curves: Sequence[DrawnCurve], number: int, shape: Shape) -> float:
+    """By what this curve's places are multiplied: some four points of paper from one curve to the next, the middle at 1."""
+    if not _share_places(curves):
+        return 1.0
+    octaves = math.log2(max(2.0, *(point.x for curve in curves for point in curve.points))) + 0.85
+    return float(2 ** ((number - (len(curves) - 1) / 2) * octaves * (0.018 if shape.is_narrow else 0.009)))
+
+
+def _moved(curve: DrawnCurve, by: float) -> DrawnCurve:
+    return replace(curve, points=tuple(replace(point, x=point.x * by) for point in curve.points))
 
 
 def _beside(axes: Axes, x: float, index: int, count: int) -> float:

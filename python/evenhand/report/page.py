@@ -23,6 +23,7 @@ from evenhand.report.page_facts import (
     traffic_table,
 )
 from evenhand.report.page_figures import Pictures, pictures_of
+from evenhand.report.page_head import dut_line, headline_figures, other_versions, summary_table
 from evenhand.report.page_inside import inside_of
 from evenhand.report.page_points import count_trials, shown_hooks, shown_suites, trials_left_out
 from evenhand.report.page_tables import (
@@ -78,7 +79,12 @@ def write_page(record: CampaignRecord, path: Path, *, refresh_s: int | None = RE
         RequestError: There is a file of this name, and it is no page of Evenhand.
         HostError: The file cannot be written.
     """
-    replace_own(path, render_page(record, analyse(record), refresh_s=refresh_s).encode(), mark=MARK, where=str(path))
+    write_rendered(render_page(record, analyse(record), refresh_s=refresh_s), path)
+
+
+def write_rendered(page: str, path: Path) -> None:
+    """As `write_page`, for who has the page already."""
+    replace_own(path, page.encode(), mark=MARK, where=str(path))
 
 
 def write_pictures(record: CampaignRecord, folder: Path) -> list[Path]:
@@ -111,7 +117,11 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
     return render(
         "campaign.html.j2",
         name=record.name,
+        dut=dut_line(record),
         verdict=_verdict(analysis),
+        versions=other_versions(analysis),
+        headlines=headline_figures(record),
+        summary_table=summary_table(record),
         summary=_summary(record),
         progress=_progress(record, refresh_s),
         first=[show_picture(picture) for picture in pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1]],

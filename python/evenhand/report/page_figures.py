@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import count, islice, zip_longest
 from typing import Any, TypeVar
 
 from evenhand.analysis import Analysis, Curve
@@ -20,10 +20,11 @@ from evenhand.report.figures_times import (
     history_picture,
     samples_picture,
 )
-from evenhand.report.page_words import show_addresses, show_protocol, show_size
+from evenhand.report.page_words import show_addresses, show_protocol, show_size, show_version, version_of_plan
 from evenhand.series import StoredSearch, StoredTrial
 from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.trial import Verdict
+from evenhand.units import format_rate
 
 T = TypeVar("T")
 MOST_CURVES = 4
@@ -75,25 +76,63 @@ def _named_apart(pictures: Iterable[Picture], taken: set[str]) -> Iterator[Pictu
 
 
 def _throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator[Picture]:
-    """One for each protocol and frame size, so that curves of one picture can be compared."""
+    """One for each frame size, with IPv4 and IPv6 in it, so that they can be compared."""
     points = {found.point.key: found for found in record.points}
-    groups: dict[tuple[str, str], list[Curve]] = {}
-    for curve in analysis.curves:
-        first = points[curve.points[0].key]
-        # A size alone of a suite over frame sizes is in the picture over frame sizes.
-        if curve.key.procedure == "throughput" and any(point.state != "pending" for point in curve.points):
-            groups.setdefault((show_protocol(first.point), show_size(first.point)), []).append(curve)
     over_sizes = {found.point.key for found in record.points if found.point.suite in _suites_over_sizes(record)}
-    for (protocol, size), curves in groups.items():
-        kept = [curve for curve in curves if len(curve.points) > 1 or curve.points[0].key not in over_sizes]
-        for number, some in enumerate(_parts(kept), start=1):
-            title = f"Throughput over the number of addresses: {protocol}, {size}"
-            drawn = [_drawn(curve, with_setting=len({c.key.suite for c in some}) < len(some)) for curve in some]
-            limit = _theoretical_fps(points[some[0].points[0].key])
-            yield addresses_picture(_name("throughput-over-addresses", protocol, size, number), title, drawn, theoretical_fps=limit)
+    kept = [
+        curve
+        for curve in analysis.curves
+        if curve.key.procedure == "throughput"
+        and any(point.state != "pending" for point in curve.points)
+        # A size alone of a suite over frame sizes is in the picture over frame sizes.
+        and (len(curve.points) > 1 or curve.points[0].key not in over_sizes)
+    ]
+    for curves in _by_sizes(kept):
+        for number, some in enumerate(_parts(_versions_in_turn(curves)), start=1):
+            versions = _joined({version_of_plan(curve.key.plan) for curve in some})
+            ordered = sorted({curve.key.frame_size for curve in some}, key=lambda size: (isinstance(size, str), size))
+            by_size = {size: show_size(points[c.points[0].key].point) for size in ordered for c in some if c.key.frame_size == size}
+            sizes = " and ".join(by_size.values())
+            title = f"Throughput over the number of addresses: UDP over {versions}, {sizes}"
+            drawn = [
+                _drawn(
+                    curve, with_setting=len({c.key.suite for c in some}) < len(some), with_version=" and " in versions,
+                    size=by_size[curve.key.frame_size] if len(by_size) > 1 else "",
+                )
+                for curve in some
+            ]  # fmt: skip
+            limit = _theoretical_fps(points[some[0].points[0].key]) if len(by_size) == 1 else None
+            name = _name("throughput-over-addresses", f"UDP over {versions}", sizes, number)
+            yield addresses_picture(name, title, drawn, theoretical_fps=limit)
 
 
-def _drawn(curve: Curve, *, with_setting: bool) -> DrawnCurve:
+def _joined(versions: Iterable[str]) -> str:
+    return " and ".join(sorted({version for one in versions for version in one.split(" and ")}))
+
+
+def _by_sizes(curves: Sequence[Curve]) -> Iterator[list[Curve]]:
+    """Curves of one frame size; where IPv4 and IPv6 share none of theirs, the smallest of each: a plain test has 64 and 84 octets."""
+    sizes: dict[str, set[int | str]] = {}
+    for curve in curves:
+        sizes.setdefault(version_of_plan(curve.key.plan), set()).add(curve.key.frame_size)
+    share_none = len(sizes) > 1 and not set.intersection(*sizes.values())
+    smallest = {version: min((size for size in of if isinstance(size, int)), default=None) for version, of in sizes.items()}
+    groups: dict[int | str, list[Curve]] = {}
+    for curve in curves:
+        is_smallest = curve.key.frame_size == smallest[version_of_plan(curve.key.plan)]
+        groups.setdefault("smallest" if share_none and is_smallest else curve.key.frame_size, []).append(curve)
+    yield from groups.values()
+
+
+def _versions_in_turn(curves: Sequence[Curve]) -> list[Curve]:
+    """The first of each IP version, then the second of each: what is compared is in one picture, also where there are several."""
+    by_version: dict[str, list[Curve]] = {}
+    for curve in curves:
+        by_version.setdefault(version_of_plan(curve.key.plan), []).append(curve)
+    return [curve for turn in zip_longest(*by_version.values()) for curve in turn if curve is not None]
+
+
+def _drawn(curve: Curve, *, with_setting: bool, with_version: bool, size: str) -> DrawnCurve:
     points = tuple(
         DrawnPoint(x=point.addresses, values=point.values, predicted=point.predicted, is_at_least=point.is_at_least)
         for point in curve.points
@@ -106,7 +145,10 @@ def _drawn(curve: Curve, *, with_setting: bool) -> DrawnCurve:
             first_x=min(flat.plateau), last_x=max(flat.plateau), low=flat.statistics.minimum, level=flat.plateau_level,
             high=flat.statistics.maximum,
         )  # fmt: skip
-    return DrawnCurve(label=curve.title if with_setting else curve.key.suite, points=points, plateau=plateau)
+    label, version = curve.title if with_setting else curve.key.suite, version_of_plan(curve.key.plan)
+    label += f", {version}" if with_version and version not in label else ""
+    label += f", {size}" if size and size not in label else ""
+    return DrawnCurve(label=label, points=points, plateau=plateau)
 
 
 def _suites_over_sizes(record: CampaignRecord) -> set[str]:
@@ -211,7 +253,12 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """Loss over time: of recovery tests, whose load falls, and of the lossy trial of each suite that is nearest to its result."""
     for suite, found in _of(record, ("recovery",)):
         trials = [trial for one in found for trial in _trials(one) if trial.result.is_valid and trial.result.lost_frames]
-        histories = [history for trial in trials[:2] for history in _histories(trial, f"repetition {trial.number}")]
+        histories = [
+            history
+            for one in found
+            for trial in [t for t in _trials(one) if t.result.is_valid and t.result.lost_frames][:2]
+            for history in _histories(trial, f"{_place(one)}, trial {trial.number}")
+        ]
         if histories:
             falls = [after["duration_s"] for trial in trials[:1] if (after := trial.result.raw.get("then"))]
             lasts = trials[0].result.raw["intended_duration_s"]
@@ -222,29 +269,36 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
     nearest = [
         history
         for suite, found in _of(record, ("throughput",))
-        if (trial := _nearest_loss(found)) is not None
-        for history in islice(_histories(trial, suite), 1)
+        if (nearest_loss := _nearest_loss(found)) is not None
+        for history in islice(_histories(nearest_loss[1], f"{suite}: {_place(nearest_loss[0])}"), 1)
     ]
     for number, some in enumerate(_parts(nearest), start=1):
         title = "Loss over time in the trial with the lowest load that lost frames"
         yield history_picture(_name("loss-over-time", "searches", number), title, some)
 
 
-def _nearest_loss(found: Sequence[PointRecord]) -> StoredTrial | None:
+def _place(found: PointRecord) -> str:
+    """Which point it is: `IPv6, 16 x 16 addresses, 64 octets, type1`."""
+    point = found.point
+    return ", ".join([show_version(point), show_addresses(point), show_size(point), *([point.hash_type] if point.hash_type else [])])
+
+
+def _nearest_loss(found: Sequence[PointRecord]) -> tuple[PointRecord, StoredTrial] | None:
     """Of the last point with such a trial: the series' end is where a DUT has most to do."""
     for one in reversed(found):
         failed = [
             t for t in _trials(one) if t.result.verdict is Verdict.FAIL and any(d.lost_by_tenth for d in t.result.directions.values())
         ]
         if failed:
-            return min(failed, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s))
+            return one, min(failed, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s))
     return None
 
 
 def _histories(trial: StoredTrial, label: str) -> Iterator[LossHistory]:
     for name, direction in trial.result.directions.items():
         if any(direction.lost_by_tenth):
-            yield LossHistory(label=f"{label}, {name}", lost_by_tenth=direction.lost_by_tenth)
+            load = format_rate(trial.result.intended_fps)
+            yield LossHistory(label=f"{label}; {load}, {name}", lost_by_tenth=direction.lost_by_tenth)
 
 
 def _of(record: CampaignRecord, procedures: tuple[str, ...]) -> Iterator[tuple[str, list[PointRecord]]]:

@@ -133,9 +133,27 @@ def show_size(point: Point) -> str:
 
 
 def show_protocol(point: Point) -> str:
-    """From the plan's name, which ends in the version or has both."""
-    versions = [f"IPv{version}" for version in ("4", "6") if f"v{version}" in point.plan]
-    return "UDP over " + " and ".join(versions or ["IP"])
+    """`UDP over IPv6`."""
+    return f"UDP over {show_version(point)}"
+
+
+def show_version(point: Point) -> str:
+    """`IPv4`, `IPv6` or both, from the plan's name, which ends in the version or has both."""
+    return version_of_plan(point.plan)
+
+
+def version_of_plan(plan: str) -> str:
+    """As `show_version`."""
+    return " and ".join(f"IPv{version}" for version in ("4", "6") if f"v{version}" in plan) or "IP"
+
+
+READABLE = {"notsupported": "not supported", "notimplemented": "not implemented", "forceoff": "off, forced"}
+"""What the kernel writes into smt/control, in words; run files keep the kernel's."""
+
+
+def in_words(text: str | None) -> str | None:
+    """A raw word of the kernel as people write it; all other texts as they are."""
+    return None if text is None else READABLE.get(text, text)
 
 
 def flatten(document: Mapping[str, Any], *, prefix: str = "") -> list[tuple[str, str | None]]:
@@ -165,4 +183,4 @@ def show_fact(value: Any) -> str | None:
         case list() | tuple():
             return ", ".join(str(show_fact(item)) for item in value) or "none"
         case _:
-            return str(value)
+            return in_words(str(value))

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: what stands first on a page: the DUT in one line, the results in a few, and the summary table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evenhand.analysis import Analysis
+from evenhand.report.page_facts import KINDS
+from evenhand.report.page_words import (
+    Cell,
+    Table,
+    addresses_of,
+    make_table,
+    show_addresses,
+    show_fact,
+    show_median,
+    show_size,
+    show_version,
+    version_of_plan,
+)
+from evenhand.report.summary import COLUMNS, NOTE, summary_rows
+from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord
+
+HASHES = {"type1": "addresses only (type 1)", "type2": "addresses and ports (type 2)"}
+MOST_SIGNS = 90
+"""Of one fact in the line; the whole stands under Conditions."""
+MOST_BEDS = 3
+
+
+def dut_line(record: CampaignRecord) -> str:
+    """`DUT: the reference router, on this host; AMD EPYC; kernel 6.1.0; hashes addresses only (type 1).` What is unknown is left out."""
+    beds = list(record.testbeds.values())
+    parts = [part for bed in beds[:1] for part in _of_bed(bed, record.host, record.points)] if len(beds) == 1 else _of_several(record)
+    hashes = [HASHES.get(str(one), str(one)) for one in dict.fromkeys(found.point.hash_type for found in record.points) if one]
+    parts += [f"hashes {', or '.join(hashes)}"] if hashes else []
+    return f"DUT: {'; '.join(parts) or 'nothing is known of it'}."
+
+
+def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[PointRecord]) -> Iterator[str]:
+    """What it is, its machine, its kernel; a DUT on this host has the host's."""
+    dut = bed.get("dut")
+    facts: Mapping[str, Any] = dut if isinstance(dut, Mapping) else {}
+    kind = facts.get("kind")
+    if kind is not None:
+        yield _short(KINDS.get(str(kind), str(kind)))
+    on_host = str(kind) in KINDS
+    for name, of_host in (("machine", "machine"), ("cpu_model", "cpu_model"), ("nic", None), ("system", "distribution")):
+        fact = facts.get(name) or (host.get(of_host) if on_host and of_host else None)
+        if fact is not None and not str(fact).startswith("none:"):  # a program has no NIC
+            yield _short(show_fact(fact) or "")
+    kernel = facts.get("kernel") or (host.get("kernel") if on_host else None)
+    if kernel is not None:
+        yield f"kernel {_short(show_fact(kernel) or '')}"
+    if facts.get("flow_hash") is not None and not any(found.point.hash_type for found in points):
+        yield f"RSS: {_short(show_fact(facts['flow_hash']) or '')}"
+
+
+def _of_several(record: CampaignRecord) -> list[str]:
+    names = list(record.testbeds)
+    more = f" and {len(names) - MOST_BEDS} more" if len(names) > MOST_BEDS else ""
+    return [f"{len(names)} testbeds ({', '.join(map(_short, names[:MOST_BEDS]))}{more}), described below"] if names else []
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_SIGNS else f"{text[: MOST_SIGNS - 4]} ..."
+
+
+def other_versions(analysis: Analysis) -> list[Mapping[str, str]]:
+    """The first verdict of each IP version, in the order of the report; the first of all is the page's first sentence."""
+    first: dict[str, Mapping[str, str]] = {}
+    for verdict in analysis.bias:
+        first.setdefault(version_of_plan(verdict.plan), {"version": version_of_plan(verdict.plan), "text": verdict.sentence})
+    return list(first.values())
+
+
+def headline_figures(record: CampaignRecord) -> list[str]:
+    """`IPv6: throughput 80 kfps per direction, with 64 x 64 addresses, 64 octets.`: of the first procedure, with the most addresses."""
+    measured = [found for found in record.points if found.values]
+    if not measured:
+        return []
+    procedure = measured[0].point.procedure
+    best: dict[str, PointRecord] = {}
+    for found in measured:
+        version = show_version(found.point)
+        if found.point.procedure == procedure and (version not in best or addresses_of(found.point) > addresses_of(best[version].point)):
+            best[version] = found
+    return [_headline(version, found) for version, found in sorted(best.items())]
+
+
+def _headline(version: str, found: PointRecord) -> str:
+    point = found.point
+    per_direction = " per direction" if FIGURES[point.procedure].unit == "fps" else ""
+    median = show_median(found).replace(">= ", "at least ")
+    conditions = [show_addresses(point), show_size(point), *([f"hash {point.hash_type}"] if point.hash_type else [])]
+    return f"{version}: {FIGURES[point.procedure].name} {median}{per_direction} ({', '.join(conditions)})"
+
+
+def summary_table(record: CampaignRecord) -> Table | None:
+    """As `export --table summary` writes it. None without points."""
+    rows: list[list[str | Cell]] = [[Cell(text, "flag" if text == "no number" else "") for text in row] for row in summary_rows(record)]
+    titles = [f"#{column.title}" if column.is_number else column.title for column in COLUMNS]
+    return make_table(titles, rows, caption=NOTE) if rows else None

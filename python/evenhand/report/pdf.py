@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: a page as PDF, printed by a program that is there: Chromium without a window, or WeasyPrint. Nothing is fetched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from evenhand.errors import HostError
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WEASYPRINT = "weasyprint"
+TIMEOUT_S = 180.0
+"""A page of a large campaign takes some ten seconds on a busy machine."""
+
+
+def check_printer(where: str) -> None:
+    """HostError if there is no program that prints; to be asked before the page is drawn."""
+    if _chromium() is None and shutil.which(WEASYPRINT) is None:
+        raise HostError(
+            "a PDF is printed by chromium or weasyprint, and neither is installed", where=where,
+            next_step="Install one, for example with `apt install chromium`; or open the HTML page in a browser and print it.",
+        )  # fmt: skip
+
+
+def print_pdf(page: str, *, where: str) -> bytes:
+    """The page on sheets of A4.
+
+    Raises:
+        HostError: There is no program that prints, or it printed nothing.
+    """
+    check_printer(where)
+    with tempfile.TemporaryDirectory(prefix="evenhand-pdf-") as folder:
+        source, target = Path(folder) / "page.html", Path(folder) / "page.pdf"
+        source.write_text(page, encoding="utf-8")
+        chromium = _chromium()
+        command = [WEASYPRINT, str(source), str(target)] if chromium is None else _of_chromium(chromium, Path(folder), source, target)
+        said = _run(command, Path(folder), where)
+        if not target.is_file() or not (content := target.read_bytes()).startswith(b"%PDF"):
+            last = next((line for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
+            raise HostError(
+                f"{command[0]} printed no PDF: {last[:300]}", where=where, next_step="Open the HTML page in a browser, and print it there."
+            )
+        return content
+
+
+def _chromium() -> str | None:
+    return next((found for name in CHROMIUM if (found := shutil.which(name))), None)
+
+
+def _of_chromium(program: str, folder: Path, source: Path, target: Path) -> list[str]:
+    """With a profile of its own that goes away; no name is resolved, so that nothing is fetched whatever the page says."""
+    return [
+        program, "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND",
+        *(["--no-sandbox"] if os.geteuid() == 0 else []),  # as root its sandbox does not start
+        f"--user-data-dir={folder / 'profile'}", "--no-pdf-header-footer", "--print-to-pdf-no-header", f"--print-to-pdf={target}",
+        source.as_uri(),
+    ]  # fmt: skip
+
+
+def _run(command: Sequence[str], folder: Path, where: str) -> str:
+    """What it said. HOME is the folder, so that it leaves nothing in the user's."""
+    try:
+        ended = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False,
+            env={**os.environ, "HOME": str(folder)},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise HostError(
+            f"{command[0]} has not printed the page within {TIMEOUT_S:.0f} s", where=where,
+            next_step="Try again when the machine is less busy; or open the HTML page in a browser, and print it there.",
+        ) from error  # fmt: skip
+    except OSError as error:
+        raise HostError(f"{command[0]} cannot be started: {error.strerror}", where=where, next_step="Install chromium anew.") from error
+    return ended.stdout.decode(errors="replace")

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: the one summary table of a campaign, for its page and for papers: a row of texts for each point."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evenhand.procedure.statistics import Statistics
+from evenhand.report.page_words import NONE, show_median, show_size, show_value, show_version, unit_of
+from evenhand.report.plain import visible
+from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord, bounds_of
+from evenhand.units import format_count
+
+NOTE = "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load that was tried passed."
+_FORMULA = ("=", "+", "-", "@")
+"""Spreadsheets run a text that begins so."""
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    '"': r"\char34{}", "`": r"\char96{}", "'": r"\char39{}", "-": r"{-}",
+}  # fmt: skip
+_MARKDOWN = "\\`*_{}[]<>()#+!|~&$"
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryColumn:
+    """Of the table, in all its forms."""
+
+    title: str
+    is_number: bool = False
+
+
+COLUMNS = (
+    SummaryColumn("suite"), SummaryColumn("figure"), SummaryColumn("IP version"), SummaryColumn("hash"), SummaryColumn("frame size"),
+    SummaryColumn("hosts", True), SummaryColumn("median", True), SummaryColumn("minimum", True), SummaryColumn("maximum", True),
+    SummaryColumn("repetitions", True),
+)  # fmt: skip
+
+
+def summary_rows(record: CampaignRecord) -> list[tuple[str, ...]]:
+    """In the order of the campaign, texts in the order of `COLUMNS`; also points without a number, which say so. Not escaped."""
+    return [_row(found) for found in record.points]
+
+
+def _row(found: PointRecord) -> tuple[str, ...]:
+    point = found.point
+    statistics, unit = Statistics.of(found.values), unit_of(point)
+    if statistics is None:
+        ends = ("no number" if found.state == "no_number" else "not measured", NONE, NONE)
+    else:
+        bounds = bounds_of(found.at_maximum, statistics.count)
+        low, high = (f"{bound}{show_value(v, unit)}" for bound, v in zip(bounds[1:], (statistics.minimum, statistics.maximum), strict=True))
+        ends = (show_median(found), low, high)
+    done = len(found.values)
+    return (
+        point.suite, FIGURES[point.procedure].name, show_version(point), point.hash_type or "not stated", _size(found),
+        _hosts(found), *ends, str(done) if done == point.repetitions else f"{done} of {point.repetitions}",
+    )  # fmt: skip
+
+
+def _size(found: PointRecord) -> str:
+    """Octets; a sequence of sizes in words."""
+    size = found.point.frame_size
+    return str(size) if isinstance(size, int) else show_size(found.point)
+
+
+def _hosts(found: PointRecord) -> str:
+    """`16 x 16`: addresses of both sides, over all networks."""
+    sides = zip(found.point.hosts, found.point.networks, strict=True)
+    return " x ".join(format_count(hosts * networks) for hosts, networks in sides)
+
+
+def to_summary_csv(record: CampaignRecord) -> str:
+    """The table as RFC 4180 with LF line ends. Texts of the file do nothing to terminals or spreadsheets."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow([column.title for column in COLUMNS])
+    for row in summary_rows(record):
+        shown = [visible(text) for text in row]
+        writer.writerow([f"'{text}" if text.startswith(_FORMULA) and text != NONE else text for text in shown])
+    return written.getvalue()
+
+
+def to_summary_markdown(record: CampaignRecord) -> str:
+    """A pipe table, as GitHub and most others read it; what a text has of Markdown or HTML is shown, and not obeyed."""
+    lines = [
+        _pipes([column.title for column in COLUMNS]),
+        _pipes(["---:" if column.is_number else "---" for column in COLUMNS]),
+        *(_pipes([_markdown(text) for text in row]) for row in summary_rows(record)),
+    ]
+    return "\n".join([*lines, "", _markdown(NOTE), ""])
+
+
+def to_summary_latex(record: CampaignRecord) -> str:
+    """A `table` float with booktabs rules, for `\\input`. Needs booktabs and graphicx."""
+    spec = "".join("r" if column.is_number else "l" for column in COLUMNS)
+    lines = [
+        "% Written by Evenhand. Needs \\usepackage{booktabs,graphicx}, and XeLaTeX or LuaLaTeX for names beyond Latin letters.",
+        r"\begin{table}", r"\centering", rf"\caption{{{_latex(record.name)}. {_latex(NOTE)}}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%", rf"\begin{{tabular}}{{{spec}}}", r"\toprule",
+        _latex_row([column.title for column in COLUMNS]), r"\midrule", *(_latex_row(row) for row in summary_rows(record)), r"\bottomrule",
+        r"\end{tabular}}", r"\end{table}", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _pipes(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown(text: str) -> str:
+    return "".join(f"\\{sign}" if sign in _MARKDOWN else sign for sign in visible(text))
+
+
+def _latex_row(texts: Sequence[str]) -> str:
+    return " & ".join(_latex(text) for text in texts) + r" \\"
+
+
+def _latex(text: str) -> str:
+    plain = visible(text)
+    shown = "".join(_LATEX.get(sign, sign) if sign != "-" or len(plain) > 1 else "--" for sign in plain)
+    # The signs that papers have for these; two hyphens in a name do not become a dash.
+    return shown.replace(r"\textgreater{}=", r"$\geq$").replace(" x ", r" $\times$ ")

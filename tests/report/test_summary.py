@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary table in its four forms, the first lines of a page, and pictures that hold both IP versions."""
+
+from __future__ import annotations
+
+import csv
+import random
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from evenhand.analysis import analyse
+from evenhand.report.figures import draw_inline
+from evenhand.report.figures_throughput import DrawnCurve, DrawnPoint, _with_gaps, addresses_picture
+from evenhand.report.page import render_page
+from evenhand.report.page_facts import host_facts
+from evenhand.report.page_figures import pictures_of
+from evenhand.report.page_head import dut_line, headline_figures, summary_table
+from evenhand.report.summary import COLUMNS, summary_rows, to_summary_csv, to_summary_latex, to_summary_markdown
+from evenhand.series.campaign import CampaignRecord, PointRecord
+from tests.report.campaigns import HOST, point_of, record_of, throughput_record
+from tests.report.pages import Page, assert_self_contained
+
+EVIL = "a|b & 100% $x$ \\input{/etc/passwd} <b>\x1b[31m"
+
+
+def curve(plan: str, suite: str, limits: dict[int, float], **device: Any) -> list[PointRecord]:
+    chance = random.Random(suite)
+    return [
+        throughput_record(point_of(suite, number, plan, hosts, repetitions=2), limit, chance=chance, **device)
+        for number, (hosts, limit) in enumerate(limits.items())
+    ]
+
+
+def both(**changes: Any) -> CampaignRecord:
+    limits = {1: 6e5, 16: 5e6, 64: 5e6}
+    return record_of([*curve("gateway-v4", "old", limits), *curve("gateway-v6", "new", limits)], **changes)
+
+
+def test_page_csv_markdown_and_latex_have_the_same_rows() -> None:
+    record = both()
+    rows = summary_rows(record)
+    assert len(rows) == 6
+    shown = summary_table(record)
+    assert shown is not None
+    assert [tuple(cell.text for cell in row) for row in shown.rows] == rows
+    assert [tuple(row) for row in csv.reader(StringIO(to_summary_csv(record)))] == [tuple(c.title for c in COLUMNS), *rows]
+    markdown = [line for line in to_summary_markdown(record).splitlines() if line.startswith("|")]
+    assert [tuple(line.strip("| ").split(" | ")) for line in markdown[2:]] == rows
+    latex = [line for line in to_summary_latex(record).splitlines() if line.endswith(r"\\")]
+    assert [tuple(line.removesuffix(r" \\").replace(r" $\times$ ", " x ").split(" & ")) for line in latex[1:]] == rows
+
+
+def test_a_row_has_version_hash_size_hosts_median_range_and_repetitions() -> None:
+    row = dict(zip((c.title for c in COLUMNS), summary_rows(both())[4], strict=True))
+    assert (row["IP version"], row["hash"], row["frame size"], row["hosts"], row["repetitions"]) == ("IPv6", "type1", "64", "16 x 16", "2")
+    assert row["minimum"].endswith("Mfps")
+    assert row["minimum"] <= row["median"] <= row["maximum"]
+
+
+def test_latex_and_markdown_obey_nothing_that_a_name_says() -> None:
+    record = record_of([replace(found, point=replace(found.point, suite=EVIL)) for found in both().points], name=EVIL)
+    latex, markdown = to_summary_latex(record), to_summary_markdown(record)
+    assert r"\input{" not in latex
+    assert r"\textbackslash{}input\{/etc/passwd\}" in latex
+    assert r"100\% \$x\$" in latex
+    assert "\x1b" not in latex + markdown + to_summary_csv(record)
+    assert r"a\|b" in markdown
+    assert r"\<b\>" in markdown
+    assert "<b>" not in markdown.replace(r"\<b\>", "")
+
+
+@pytest.mark.parametrize("beginning", ["=", "+", "-", "@"])
+def test_a_spreadsheet_runs_no_text_of_the_summary(beginning: str) -> None:
+    record = record_of([replace(found, point=replace(found.point, suite=f"{beginning}cmd")) for found in both().points[:1]])
+    assert to_summary_csv(record).splitlines()[1].startswith(f"'{beginning}cmd")
+
+
+def test_the_page_begins_with_the_dut_and_results_with_their_ip_version() -> None:
+    text = render_page(both(), analyse(both()))
+    page = Page(text)
+    assert_self_contained(page)
+    head = Page(text[: text.index("<figure")] + "</main></body></html>").shown
+    assert "DUT: Intel Xeon E5-2667 v3; Intel X540-T2; Debian GNU/Linux 12; kernel 6.1.0; hashes addresses only (type 1)." in head
+    assert "IPv4: throughput" in head
+    assert "IPv6: throughput" in head
+    assert "64 x 64 addresses" in head
+    assert 'class="version">IPv4<' in text
+    assert 'class="version">IPv6<' in text
+
+
+def test_a_hostile_or_empty_dut_still_gives_a_line() -> None:
+    assert dut_line(both(testbeds={})) == "DUT: hashes addresses only (type 1)."
+    for dut in (None, [1], "x", {"kind": "reference"}, {"kind": ["<b>"], "kernel": {"a": [None]}, "nic": "n" * 9999}):
+        assert len(dut_line(both(testbeds={"bed": {"dut": dut}}))) < 600
+    assert "kernel 6.1.0-18-amd64" in dut_line(both(testbeds={"bed": {"dut": {"kind": "reference"}}}))
+
+
+def test_ipv4_and_ipv6_are_in_one_picture() -> None:
+    (picture,) = pictures_of(both(), analyse(both())).throughput
+    assert picture.title == "Throughput over the number of addresses: UDP over IPv4 and IPv6, 64 octets"
+    drawn = draw_inline(picture)
+    assert "old, IPv4" in drawn
+    assert "new, IPv6" in drawn
+
+
+def test_ipv4_and_ipv6_are_in_one_picture_at_the_smallest_frames_of_each() -> None:
+    """64 and 84 octets are the defaults; the label has the size, and no theoretical limit is named, since there are two."""
+    record = both()
+    points = [replace(found, point=replace(found.point, frame_size=84)) if "v6" in found.point.plan else found for found in record.points]
+    record = record_of(points)
+    (picture,) = pictures_of(record, analyse(record)).throughput
+    assert "UDP over IPv4 and IPv6, 64 octets and 84 octets" in picture.title
+    assert "new, IPv6, 84 octets" in draw_inline(picture)
+    assert "theoretical" not in picture.caption
+
+
+def test_no_line_joins_a_lower_bound() -> None:
+    """Its place is empty in the line, and an arrow stands there."""
+    points = tuple(DrawnPoint(x=float(x), values=(1e6,), is_at_least=x == 2) for x in (1, 2, 4))
+    line = DrawnCurve(label="a", points=points)
+    assert [value == value for value in _with_gaps(line, 1e6)[1]] == [True, False, True]
+    picture = addresses_picture("p", "t", [line])
+    assert "at least: the highest load tried passed" in draw_inline(picture)
+    assert "Arrow: at least so much" in picture.caption
+
+
+def test_curves_at_the_same_places_are_drawn_beside_each_other() -> None:
+    curves = [DrawnCurve(label=label, points=(DrawnPoint(x=1, values=(1e6,)), DrawnPoint(x=2, values=(1e6,)))) for label in "ab"]
+    together, alone = addresses_picture("p", "t", curves), addresses_picture("p", "t", curves[:1])
+    assert "a little beside each other" in together.caption
+    assert "beside" not in alone.caption
+
+
+def test_loss_over_time_names_point_load_and_direction() -> None:
+    (picture,) = pictures_of(both(), analyse(both())).histories
+    for version in ("IPv4", "IPv6"):
+        assert f"{version}, 64 x 64 addresses, 64 octets, type1; " in picture.alt
+    assert "fps, forward" in picture.alt
+
+
+def test_words_of_the_kernel_are_shown_as_people_write_them() -> None:
+    facts, _ = host_facts(both(host={**HOST, "smt": "notsupported"}))
+    assert ("hyper-threading", "not supported") in facts
+
+
+def test_a_campaign_without_a_result_has_no_headline() -> None:
+    assert headline_figures(record_of([])) == []
+    assert summary_table(record_of([])) is None
