@@ -35,7 +35,7 @@ def test_a_run_compared_with_itself_is_one_everywhere(evenhand: Run, measure: Me
     run = measure("a.evenhand", 640_000, "--frame-size", "64,128")
     ended = evenhand("compare", run, run, "--fail-below", "0.999")
     assert ended.code == 0
-    assert "Intervals need six repetitions or more in both runs." in ended.out
+    assert "Intervals need four repetitions or more in both runs." in ended.out
     assert "performance from 1.000 to 1.000, median 1.000" in ended.out
     assert "Nothing differs in what is known of the set-ups." in ended.out
     assert "Passed: no point is below 0.999." in ended.out

@@ -184,3 +184,24 @@ def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:
     with pytest.raises(RequestError) as refused:
         goal_of(**changes)
     assert refused.value.where == where
+
+
+def test_one_slow_repetition_of_twenty_moves_no_median() -> None:
+    """R8219-10: the median over the repetitions, not their mean; nineteen repetitions are alike and one is a hundred times slower."""
+    found = repeat(goal_of())
+    (trial,) = found.repetitions[0]
+    slow = replace(
+        trial,
+        directions={
+            direction: replace(seen, delays=replace(seen.delays, tagged_ns=tuple(100 * ns for ns in seen.delays.tagged_ns)))
+            for direction, seen in trial.directions.items()
+            if seen.delays is not None
+        },
+    )
+    mixed = replace(found, repetitions=((slow,), *found.repetitions[1:]))
+    for figure in ("typical", "worst_case"):
+        alike, one_slow = found.statistics("forward", figure), mixed.statistics("forward", figure)
+        assert alike is not None
+        assert one_slow is not None
+        assert one_slow.maximum > 50 * alike.maximum
+        assert one_slow.median == alike.median

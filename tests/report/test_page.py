@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 from evenhand.analysis import analyse
 from evenhand.errors import HostError, RequestError
 from evenhand.report import page as page_module
+from evenhand.report.figures import Shape
+from evenhand.report.figures_throughput import LossCurve, loss_picture
 from evenhand.report.page import render_page, write_page, write_pictures
 from evenhand.report.page_facts import DUT_FACTS
 from evenhand.report.page_figures import pictures_of
@@ -305,3 +308,12 @@ def test_pictures_are_files_with_text_that_stays_text(tmp_path: Path) -> None:
 def test_the_module_names_what_it_replaces() -> None:
     """The mark is in the first octets of all that it writes."""
     assert page_module.MARK in render_page(small(), analyse(small())).encode()[:1024]
+
+
+def test_the_axes_of_a_loss_graph_go_from_0_to_100_percent() -> None:
+    """R2544-28: whatever was lost, and at whatever loads."""
+    picture = loss_picture("loss", "loss", [LossCurve(label="64", repetitions=(((50.0, 0.0), (60.0, 3.0)),))], of="theoretical maximum")
+    for shape in (Shape(name="wide", width=8, height=4), Shape(name="narrow", width=4, height=4)):
+        axes = Figure().add_subplot()
+        picture.draw(axes, shape)
+        assert (axes.get_xlim(), axes.get_ylim()) == ((0, 100), (0, 100))

@@ -145,8 +145,8 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
             return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
         is_inside = interval.low >= 1 - SAME_WITHIN and interval.high <= 1 + SAME_WITHIN
         certainty = (
-            f"The ratio of the medians lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
-            f" {show_percent(interval.level)} (order statistics of {counts})"
+            f"The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
+            f" {show_percent(interval.level)} (Hodges-Lehmann interval of {counts})"
         )
         if ratio.firm_interval is None:  # nothing is shown that so few repetitions do not bear out
             if is_inside:
@@ -164,10 +164,13 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     if p_value > alpha:
         return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=f"The difference is no more than noise ({test}).")
     between, interval = "", ratio.firm_interval
+    if interval is not None and interval.low <= 1 <= interval.high:
+        beyond = f"The interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, does not leave out 1"
+        return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=f"{beyond} ({test}): more repetitions would tell more.")
     if interval is not None:
         between = (
-            f" The ratio of the medians lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
-            f" {show_percent(interval.level)} (order statistics)."
+            f" The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
+            f" {show_percent(interval.level)} (Hodges-Lehmann)."
         )
     return _Finding(kind=kind, ratio=ratio, p_value=p_value, certainty=f"The difference is more than noise ({test}).{between}")
 
@@ -194,7 +197,8 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
         ports = ", and pseudorandom ports do not help: it does not hash ports" if hashes_ports is False else ""
         least = "at least " if many.pool.is_at_least else ""
         hidden = f"{least}{show_percent(1 - share)}"
-        return f"Biased: one address pair hides {hidden} of what this DUT forwards with {addresses} ({values}){ports}."
+        biased = "Seems biased" if finding.p_value is None else "Biased"  # too few repetitions for a test
+        return f"{biased}: one address pair hides {hidden} of what this DUT forwards with {addresses} ({values}){ports}."
     if finding.kind == "same" and share is not None:
         why = "its ports vary, and this DUT hashes ports, or has nothing to spread a load over"
         if hashes_ports:

@@ -18,11 +18,11 @@ from evenhand.series.campaign import FIGURES, CampaignRecord, Figure, PointRecor
 
 MOST_NAMED = 5
 METHOD = (
-    "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not give the same median: each has"
-    " an interval in which it lies. The ratio's interval is what these two allow, from the smallest ratio to the largest; it covers the"
-    " true ratio with at least the probability in brackets, however the independent repetitions are distributed (order statistics)."
+    "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not give the same ratio: its"
+    " interval holds the factors between the runs that an exact Mann-Whitney test does not refute (Hodges-Lehmann). If the runs differ by"
+    " a factor, it covers that with the probability in brackets, however the independent repetitions are distributed."
 )
-TOO_FEW = "Intervals need six repetitions or more in both runs."
+TOO_FEW = "Intervals need four repetitions or more in both runs."
 NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.")
 """Of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was started, which is no set-up."""
 

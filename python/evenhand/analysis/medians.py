@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
+from evenhand.analysis.ranks import RATIO_LEVEL, ratio_interval
 from evenhand.analysis.words import show_percent
 from evenhand.procedure.statistics import Interval, Statistics
 
 RatioBound: TypeAlias = Literal["none", "at_least", "at_most", "unknown"]
 """What is known of a ratio: itself; that the true one is at least or at most as high; or, of two lower bounds, nothing."""
-LEAST_LEVEL = 0.9
-"""Of a ratio's interval that is shown, or decides anything: six repetitions in both sets have 0.94, five have 0.88."""
+LEAST_LEVEL = RATIO_LEVEL
+"""Of a ratio's interval that is shown, or decides anything: four repetitions in both sets have 0.971, three have 0.9."""
 
 
 class Measured(Protocol):
@@ -52,8 +53,8 @@ class MedianRatio:
     ratio: float | None
     """None: the lower one is 0 and the upper is not."""
     interval: Interval | None
-    """From the two medians' own intervals: low / high to high / low, covered with the product of their levels, since the repetitions
-    are independent; for any distribution. None where a bound is no number."""
+    """Of the factor between both sets (Hodges-Lehmann), with the exact level of the Mann-Whitney distribution. None where an end is no
+    number."""
     counts: tuple[int, int]
     """Values above and below the line."""
     bound: RatioBound = "none"
@@ -76,14 +77,10 @@ def median_ratio(above: Measured, below: Measured) -> MedianRatio:
     upper, lower = Statistics.of(above.values), Statistics.of(below.values)
     if upper is None or lower is None:
         raise ValueError("nothing to compare")
-    interval = None
-    if lower.median_interval.low > 0:
-        interval = Interval(
-            low=upper.median_interval.low / lower.median_interval.high,
-            high=upper.median_interval.high / lower.median_interval.low,
-            level=upper.median_interval.level * lower.median_interval.level,
-        )
     ratio = upper.median / lower.median if lower.median else (1.0 if upper.median == 0 else None)
+    interval = ratio_interval(above.values, below.values)
+    if interval is not None and ratio is not None:  # of odd samples the ratio of medians may lie beside it: then it reaches so far
+        interval = Interval(low=min(interval.low, ratio), high=max(interval.high, ratio), level=interval.level)
     bounds: dict[tuple[bool, bool], RatioBound] = {(True, False): "at_least", (False, True): "at_most", (True, True): "unknown"}
     bound = bounds.get((above.is_at_least, below.is_at_least), "none")
     return MedianRatio(ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound)

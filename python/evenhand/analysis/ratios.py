@@ -59,14 +59,27 @@ def _plateau(curve: Curve) -> Pool | None:
 
 
 def _ratio(name: str, above: str, below: str, ratio: MedianRatio) -> Ratio:
-    is_apart = ratio.ratio is None or abs(ratio.ratio - 1) > SAME_WITHIN
-    is_certain = (
-        ratio.bound == "none" or ratio.ratio is None or (ratio.bound == "at_least" and ratio.ratio > 1)
-        or (ratio.bound == "at_most" and ratio.ratio < 1)
-    )  # fmt: skip
-    is_flagged = is_apart and is_certain
-    how = f"more than {show_percent(SAME_WITHIN)} apart" if is_flagged else f"about equal, within {show_percent(SAME_WITHIN)}"
-    if not is_flagged and ratio.bound != "none":
+    is_apart = _is_apart(ratio)
+    how = "not known whether they are about equal: more repetitions would tell more"
+    if is_apart is not None:
+        within = show_percent(SAME_WITHIN)
+        how = f"more than {within} apart" if is_apart else f"about equal, within {within}"
+    elif ratio.bound != "none":
         how = "whether they are about equal is not known; give a higher maximum-rate"
     sentence = f"{above} over {below}: {show_ratio(ratio)}; {how}."
-    return Ratio(name=name, above=above, below=below, ratio=ratio, is_flagged=is_flagged, sentence=sentence)
+    return Ratio(name=name, above=above, below=below, ratio=ratio, is_flagged=is_apart is True, sentence=sentence)
+
+
+def _is_apart(ratio: MedianRatio) -> bool | None:
+    """Whether the two differ by more than the tolerance; None if the interval of the ratio supports neither answer, or there is none."""
+    interval = ratio.firm_interval
+    if ratio.ratio is None:
+        return True
+    if interval is None or ratio.bound == "unknown":
+        return None
+    is_below, is_above = interval.high < 1 - SAME_WITHIN, interval.low > 1 + SAME_WITHIN
+    if ratio.bound != "none":
+        return True if (is_above if ratio.bound == "at_least" else is_below) else None
+    if is_below or is_above:
+        return True
+    return False if interval.low >= 1 - SAME_WITHIN and interval.high <= 1 + SAME_WITHIN else None

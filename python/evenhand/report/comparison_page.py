@@ -91,7 +91,7 @@ def ratios_picture(comparison: Comparison, fail_below: float | None = None) -> P
     )
     return Picture(
         name="ratios", title=f"Performance against {letter_of(0)}, {comparison.runs[0].name}", alt=alt,
-        caption="Mark: ratio of the medians (its reciprocal where less is better). Bar: its interval, of six repetitions or more.",
+        caption="Mark: ratio of the medians (its reciprocal where less is better). Bar: its interval, of four repetitions or more.",
         draw=draw, rows=max(2, round(len(comparison.points) / POINTS_A_ROW) + 1),
     )  # fmt: skip
 
