@@ -32,7 +32,7 @@ def phase(elapsed_s: float, name: str = "sending", *, lost: int = 0, latency_ns:
         settled = max(0, sent - 2_000_000)
         return {
             "sent_frames": sent, "received_frames": received, "settled_frames": settled, "lost_frames": lost if settled else 0,
-            "mean_latency_ns": latency_ns, "max_latency_ns": latency_ns,
+            "latency": {"mean_ns": latency_ns, "max_ns": latency_ns},
         }  # fmt: skip
 
     directions: dict[Direction, Any] = {"forward": counts(sent, 0), "reverse": counts(sent * 9 // 10, lost)}

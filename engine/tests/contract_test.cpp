@@ -391,8 +391,8 @@ TEST_CASE("small replies fit the schema") {
     const auto progress = fitting(contract::write_progress(6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .directions = {std::nullopt, reverse}}), "progress");
     CHECK_FALSE(progress["directions"].contains("forward"));
     CHECK(progress["directions"]["reverse"]["lost_frames"] == 2);
-    CHECK(progress["directions"]["reverse"]["mean_latency_ns"].get<double>() == doctest::Approx(3000));
-    CHECK(progress["directions"]["reverse"]["max_latency_ns"].is_null());
+    CHECK(progress["directions"]["reverse"]["latency"]["mean_ns"].get<double>() == doctest::Approx(3000));
+    CHECK(progress["directions"]["reverse"]["latency"]["max_ns"].is_null());
     const auto learning = fitting(contract::write_learning(7, {.round = 2, .sides = {{std::nullopt, {{.hosts = 9, .reachable = 4}}}}}), "learning");
     CHECK_FALSE(learning.contains("left"));
     CHECK(learning["right"]["reachable"] == 4);

@@ -34,7 +34,7 @@ def test_a_preset_is_readable_at_80_columns(preset: str) -> None:
         hosts = f"{point.hosts[0]:,} x {point.hosts[1]:,}"
         assert hosts in row
         assert row.split()[2] == str(point.frame_size)
-        assert str(point.hash_type) in row
+        assert (point.hash_type or "") in row
         assert str(point.repetitions) in row.split()
 
 

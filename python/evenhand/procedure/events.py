@@ -42,6 +42,13 @@ class SoFar:
     """Of what has come, with what the tester itself adds."""
     max_latency_ns: float | None
 
+    @classmethod
+    def from_contract(cls, document: Mapping[str, Any]) -> Self:
+        """Of one direction of a progress document."""
+        counts = {key: value for key, value in document.items() if key != "latency"}
+        latency = document["latency"]
+        return cls(**counts, mean_latency_ns=latency["mean_ns"], max_latency_ns=latency["max_ns"])
+
     @property
     def loss_ratio(self) -> float | None:
         """Of the settled frames; None as long as there are none."""
@@ -67,7 +74,7 @@ class TrialPhase:
         return cls(
             phase=document.get("phase", ""), elapsed_s=document.get("elapsed_s", 0.0), total_s=document.get("total_s", 0.0),
             rate_fps=document.get("rate_fps"),
-            directions={direction: SoFar(**counts) for direction, counts in document.get("directions", {}).items()},
+            directions={direction: SoFar.from_contract(counts) for direction, counts in document.get("directions", {}).items()},
         )  # fmt: skip
 
 
