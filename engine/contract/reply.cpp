@@ -390,7 +390,7 @@ std::string write_prove(std::int64_t id, const proof::ProofRequest& request, con
 }
 
 std::string write_learning(std::int64_t id, const run::LearningProgress& p) {
-    Ordered event{{"id", id}, {"event", "learning"}, {"round", p.round}};
+    Ordered event{{"id", id}, {"event", "learning"}, {"round", p.round}, {"rate_share", p.rate_share}};
     for (std::size_t side = 0; side < p.sides.size(); ++side) {
         if (p.sides[side]) event[side_names[side]] = {{"hosts", p.sides[side]->hosts}, {"reachable", p.sides[side]->reachable}};
     }
@@ -398,7 +398,7 @@ std::string write_learning(std::int64_t id, const run::LearningProgress& p) {
 }
 
 std::string write_learn(std::int64_t id, const run::LearningResult& r) {
-    Ordered response{{"id", id}, {"response", "learn"}, {"stopped", r.stopped}};
+    Ordered response{{"id", id}, {"response", "learn"}, {"stopped", r.stopped}, {"rate_share", r.rate_share}};
     for (std::size_t side = 0; side < r.sides.size(); ++side) {
         if (!r.sides[side]) continue;
         const auto& s = *r.sides[side];

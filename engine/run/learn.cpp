@@ -27,12 +27,13 @@ std::size_t index(Side side) { return static_cast<std::size_t>(side); }
 /// One round in both directions.
 class Round {
    public:
-    /// `plan`: its number; a mix of IP versions has two.
-    Round(Tester& tester, const LearnRequest& request, std::size_t plan, std::vector<HostsToReach>& directions) : plan_{plan}, directions_{directions} {
+    /// `plan`: its number; a mix of IP versions has two. `rate_share`: of the rate that was asked for.
+    Round(Tester& tester, const LearnRequest& request, double rate_share, std::size_t plan, std::vector<HostsToReach>& directions) : plan_{plan}, directions_{directions} {
         const double rate = tester.ticks_per_second();
         std::size_t longest = 0;
         for (const auto& d : directions) longest = std::max(longest, d.pending().size());
-        const double sending_s = static_cast<double>(longest) / request.rate_fps;
+        const double rate_fps = request.rate_fps * rate_share;
+        const double sending_s = static_cast<double>(longest) / rate_fps;
         const Ticks start = pace::TickClock::now() + static_cast<Ticks>(lead_s * rate);
         const Ticks finish = start + static_cast<Ticks>((2 * sending_s + grace_s + request.wait_s) * rate);
         give_up_s_ = lead_s + 2 * sending_s + grace_s + request.wait_s;
@@ -42,7 +43,7 @@ class Round {
             auto& senders = share->senders.emplace<std::vector<LearningSender>>();
             for (auto& d : directions) {
                 if (d.pending().empty()) continue;
-                add_senders(tester, worker, d, {start, rate, request.rate_fps}, finish, senders, share->sender_directions);
+                add_senders(tester, worker, d, {start, rate, rate_fps}, finish, senders, share->sender_directions);
                 add_receptions(tester, worker, d, start, finish, *share);
             }
             shares_.push_back(std::move(share));
@@ -177,6 +178,7 @@ class AddingObserver : public LearningObserver {
 
 LearningResult add(LearningResult first, const LearningResult& second) {
     first.stopped = first.stopped || second.stopped;
+    first.rate_share = std::min(first.rate_share, second.rate_share);
     for (std::size_t side = 0; side < first.sides.size(); ++side) {
         if (!second.sides[side]) continue;
         if (!first.sides[side]) first.sides[side] = LearningResult::OfSide{};
@@ -214,7 +216,7 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
         // What was reached before counts on: to the client the hosts of both IP versions are one number.
         AddingObserver adding{observer, result};
         const auto run_round = [&](const LearningProgress& progress) {
-            return announce_missing(*this, p, directions, progress, adding) && Round{*this, request, p, directions}.run(*this, request, progress, adding);
+            return announce_missing(*this, p, directions, progress, adding) && Round{*this, request, progress.rate_share, p, directions}.run(*this, request, progress, adding);
         };
         result = add(std::move(result), learn_in_rounds(directions, request.rounds, run_round));
     }

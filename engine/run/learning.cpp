@@ -33,14 +33,20 @@ LearningResult::OfSide HostsToReach::result() const {
 LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned most_rounds, const std::function<bool(const LearningProgress&)>& run_round) {
     const auto index = [](const HostsToReach& hosts) { return static_cast<std::size_t>(plan::receiving_side(hosts.direction())); };
     LearningResult result;
+    std::uint64_t reached_before = 0;
     for (unsigned round = 1; round <= most_rounds && !result.stopped; ++round) {
         LearningProgress progress{.round = round, .sides = {}};
         bool is_any_pending = false;
+        std::uint64_t reached = 0;
         for (auto& hosts : directions) {
             is_any_pending = hosts.begin_round() || is_any_pending;
             progress.sides[index(hosts)] = {.hosts = hosts.hosts(), .reachable = hosts.reachable()};
+            reached += hosts.reachable();
         }
         if (!is_any_pending) break;
+        if (reached > reached_before) result.rate_share /= 2;
+        reached_before = reached;
+        progress.rate_share = result.rate_share;
         result.stopped = !run_round(progress);
     }
     for (const auto& hosts : directions) result.sides[index(hosts)] = hosts.result();

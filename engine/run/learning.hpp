@@ -53,7 +53,8 @@ class HostsToReach {
 };
 
 /// Round after round, `most_rounds` at most, until every host has been reached. `run_round` sends to all pending hosts and marks who
-/// came; it is given what was reached before it, and returns false to end here.
+/// came; it is given what was reached before it, and returns false to end here. A round that reached some hosts and missed others may
+/// have been too fast for the DUT: the next one has half its rate. One that reached nobody says nothing of the rate.
 [[nodiscard]] LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned most_rounds, const std::function<bool(const LearningProgress&)>& run_round);
 
 }  // namespace evenhand::run

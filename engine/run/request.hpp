@@ -113,6 +113,7 @@ struct LearningProgress {
         std::uint64_t reachable = 0;
     };
     unsigned round = 0;
+    double rate_share = 1;  // of the rate that was asked for: rounds after lost answers are slower
     std::array<std::optional<OfSide>, 2> sides;
 };
 
@@ -125,6 +126,7 @@ struct LearningResult {
         std::uint64_t questions_answered = 0;      // on this side, meanwhile
     };
     std::array<std::optional<OfSide>, 2> sides;  // as in LearningProgress
+    double rate_share = 1;                       // of the last round
     bool stopped = false;
 };
 

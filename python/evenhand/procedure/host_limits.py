@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -137,7 +137,7 @@ def settle_limits(limits: Limits, setup: Setup, *, engine: Path | None, on_event
     """
     if not isinstance(limits, WishedLimits):
         return limits
-    found = limits_of_host(setup.testbed.tester, engine=engine, on_event=on_event, run=run)
+    found = limits_of_host(setup.testbed.tester, engine=engine, on_event=on_event, run=run, is_urgent=setup.lab is not None)
     named = {of.name: getattr(limits, of.name) for of in fields(Limits)}
     return Limits(**{**named, **{name: found[name] for name in limits.host_keeps}})
 
@@ -145,15 +145,21 @@ def settle_limits(limits: Limits, setup: Setup, *, engine: Path | None, on_event
 _FOUND: dict[tuple[tuple[int, ...], str], Mapping[str, float]] = {}
 
 
-def limits_of_host(tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore, run: str = "") -> Mapping[str, float]:
-    """Measured on the tester's CPUs once in the life of this process, or of the run. Errors as `settle_limits`."""
+def limits_of_host(
+    tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore, run: str = "", is_urgent: bool = False
+) -> Mapping[str, float]:
+    """Measured on the tester's CPUs once in the life of this process, or of the run. Errors as `settle_limits`.
+
+    Args:
+        is_urgent: See `Setup.is_urgent`.
+    """
     key = (tuple(tester.cpus), run)
     if key in _FOUND:
         return _FOUND[key]
     if run and (kept := _kept(key)) is not None:
         _FOUND[key] = kept
         return kept
-    measured = measure_host_limits(tester, engine=engine, on_event=on_event)
+    measured = measure_host_limits(tester, engine=engine, on_event=on_event, is_urgent=is_urgent)
     on_event(Note(text=measured.line))
     if run:
         _keep(key, measured.limits)
@@ -161,12 +167,12 @@ def limits_of_host(tester: Tester, *, engine: Path | None, on_event: OnEvent = i
     return measured.limits
 
 
-def measure_host_limits(tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore) -> HostLimits:
+def measure_host_limits(tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore, is_urgent: bool = False) -> HostLimits:
     """Make the trials now, with the tester's two ports joined by a cable inside the process. Errors as `settle_limits`."""
     on_event(Began(what="limits that this host keeps", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s)))
     probes = []
     with own_folder() as folder:
-        looped = make_looped_setup(tester, folder)
+        looped = replace(make_looped_setup(tester, folder), is_urgent=is_urgent)
         opened = open_tester(
             looped, make_plan("gateway-v4"), frame_size=64, seed=1, directions=BOTH_DIRECTIONS, engine=engine, waits=CEILING_WAITS,
             limits=_WIDEST,

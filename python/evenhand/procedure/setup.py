@@ -9,6 +9,7 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.lab import Lab, LinuxLab, VmLab, lab_names, lab_status
+from evenhand.lab.napi import MOST_URGENT
 from evenhand.nearest import nearest
 from evenhand.plan import AddressPlan, make_plan, plan_title
 from evenhand.reference import ReferenceRouter
@@ -34,6 +35,8 @@ class Setup:
     testbed: Testbed
     lab: Lab | None = None
     router: ReferenceRouter | None = None
+    is_urgent: bool = False
+    """Whether the engine is as urgent as in a lab, which only root may ask for."""
     is_set_up: bool = False
     """Whether the DUT was set up just now for the plan that is to be measured: what lab and testbed file say of its plan is of before."""
 
@@ -61,7 +64,9 @@ class Setup:
     def engine_command(self, engine: Path | None) -> list[str]:
         """HostError if there is no engine."""
         path = find_engine(engine)
-        return [str(path)] if self.lab is None else self.lab.engine_command(path)
+        if self.lab is not None:
+            return self.lab.engine_command(path)
+        return [*(["nice", "-n", str(MOST_URGENT)] if self.is_urgent else []), str(path)]
 
     def check_plan(self, plan: AddressPlan) -> None:
         """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses, and nothing would say why."""

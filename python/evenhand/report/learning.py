@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from evenhand.plan import SideName
 from evenhand.trial import LearningResult, name_first
-from evenhand.units import format_count
+from evenhand.units import format_count, format_ratio
 
 
 def learning_status(reachable: Mapping[SideName, int], hosts: Mapping[SideName, int], attempt: int = 1) -> str:
@@ -25,6 +25,11 @@ def learning_lines(result: LearningResult) -> list[str]:
     """What came out, and who stayed unreachable: the first few of each side."""
     sides = result.sides
     lines = [learning_status({name: s.reachable for name, s in sides.items()}, {name: s.hosts for name, s in sides.items()})]
+    if result.rate_share < 1:
+        lines.append(
+            "answers were lost, perhaps because the DUT was asked too fast: after each such round the rate was halved, to"
+            f" {format_ratio(result.rate_share)} of the first"
+        )
     for name, side in sides.items():
         if side.unreachable:
             lines.append(f"unreachable on the {name}: {name_first(side.unreachable, side.unreachable_hosts)}")

@@ -28,6 +28,8 @@ class LearningProgress:
 
     round: int
     """From 1."""
+    rate_share: float = 1.0
+    """Of the rate that was asked for."""
     hosts: Mapping[SideName, int]
     reachable: Mapping[SideName, int]
 
@@ -60,6 +62,9 @@ class LearningResult:
     sides: Mapping[SideName, LearnedSide]
     """By where the hosts are; the directions that were asked for."""
     was_stopped: bool
+    rate_share: float = 1.0
+    """Of the rate that was asked for, in the last round. Less than 1: a round reached some hosts and missed others, perhaps because it was
+    too fast for the DUT, and each such round halves the rate of the next."""
 
     @property
     def is_complete(self) -> bool:
@@ -75,6 +80,7 @@ class LearningResult:
         return {
             "is_complete": self.is_complete,
             "was_stopped": self.was_stopped,
+            "rate_share": self.rate_share,
             "sides": {
                 name: {
                     "hosts": side.hosts,
@@ -94,7 +100,10 @@ class LearningResult:
             sides = {name: _side(name, document[name]) for name in _SIDES if name in document}
             if not sides:
                 raise ValueError("it tells of no side")
-            return cls(sides=sides, was_stopped=bool(document["stopped"]))
+            share = float(document.get("rate_share", 1.0))
+            if not 0 < share <= 1:
+                raise ValueError(f"rate_share is {share}")
+            return cls(sides=sides, was_stopped=bool(document["stopped"]), rate_share=share)
         except (KeyError, TypeError, ValueError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(f"the engine's learning result is outside the contract: {problem}", where="learn response") from error
@@ -120,10 +129,10 @@ def learn(
 
     In direct forms the DUT asks for each host and the tester answers, so its neighbour table is full before the first trial
     (SEED-20). Behind gateways the same shows whether its routes lead to every host. Hosts that stay unreachable are a result,
-    not an error.
+    not an error. A round that reached some hosts and missed others may have been too fast for the DUT: the next has half its rate.
 
     Args:
-        rate_fps: Per direction.
+        rate_fps: Per direction, of the first round.
         rounds: How often a host is tried, at most.
         wait_s: After the last frame of each round; a DUT asks again for a host after a second.
         on_progress: Called twice a second.
@@ -152,6 +161,7 @@ def _progress(event: Document) -> LearningProgress:
     sides = {name: event[name] for name in _SIDES if name in event}
     return LearningProgress(
         round=int(event["round"]),
+        rate_share=float(event.get("rate_share", 1.0)),
         hosts={name: int(side["hosts"]) for name, side in sides.items()},
         reachable={name: int(side["reachable"]) for name, side in sides.items()},
     )
