@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from evenhand.campaign import CampaignPlan, describe, difference, expand, read_campaign
+from evenhand.campaign.dut_setup import name_of_run
 from evenhand.campaign.events import CampaignEvent
 from evenhand.campaign.executor import Executor, HereExecutor
 from evenhand.campaign.fit import check_fit, sets_up_its_dut
@@ -28,6 +29,7 @@ from evenhand.cli.status import show_status
 from evenhand.errors import EvenhandError, RequestError
 from evenhand.procedure import ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime
+from evenhand.procedure.host_limits import forget_limits
 from evenhand.report import measured_report
 from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.series import SUFFIX, StorageError
@@ -167,6 +169,7 @@ def _measure(
         head = CampaignHead(name=plan.name, source=source.name, seed=plan.seed, spec=spec)
         store = CampaignStore.create(path, head, plan.points, command=command_line(), host_name=host_name)
         remember_source(path, source)
+        forget_limits(name_of_run(path))
     else:
         path = stored
         _check_unchanged(path, source, spec)

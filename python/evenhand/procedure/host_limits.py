@@ -203,6 +203,15 @@ def _kept(key: tuple[tuple[int, ...], str]) -> dict[str, float] | None:
     return None
 
 
+def forget_limits(run: str) -> None:
+    """A run of this name begins anew: the host is looked at again."""
+    entries = read_state(state_file(STATE), version=VERSION, key="runs")
+    if isinstance(entries, list) and any(isinstance(entry, dict) and entry.get("run") == run for entry in entries):
+        with suppress(OSError):
+            others = [entry for entry in entries if isinstance(entry, dict) and entry.get("run") != run]
+            replace_state(state_file(STATE), {"version": VERSION, "runs": others})
+
+
 def _keep(key: tuple[tuple[int, ...], str], found: Mapping[str, float]) -> None:
     """Where nothing can be written, a run that goes on measures again."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
