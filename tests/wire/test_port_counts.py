@@ -30,7 +30,8 @@ def test_receivers_see_every_frame_that_a_software_port_counts(plan: AddressPlan
         assert (opened[side]["receive_count"], opened[side]["flow_control"]) == ("exact", "none")
         before, after = (document["ports"][side][moment] for moment in ("before", "after"))
         assert after["seen_frames"] - before["seen_frames"] == after["received_frames"] - before["received_frames"] > 0
-        assert (after["counts_pause"], after["hidden_drops"]) == (False, {})
+        assert after["counts_pause"] is False
+        assert not any(after["hidden_drops"].values())
     assert "receive_unseen" not in {reason["code"] for reason in document["reasons"]}
     assert document["notes"] == []
     assert document["clock"]["offsets"] == opened["clock_offsets"]
