@@ -26,7 +26,10 @@ Ordered both(const Ordered& left, const Ordered& right) { return {{"left", left}
 constexpr std::array side_names{"left", "right"};  // by plan::Side
 
 Ordered port_counters(const tally::PortCounters& c) {
+    Ordered hidden_drops = Ordered::object();
+    for (const auto& drop : c.hidden_drops) hidden_drops[drop.name] = drop.frames;
     return {{"received_frames", c.received_frames},
+            {"seen_frames", c.seen_frames ? Ordered(*c.seen_frames) : Ordered(nullptr)},
             {"transmitted_frames", c.transmitted_frames},
             {"missed_frames", c.missed_frames},
             {"receive_errors", c.receive_errors},
@@ -34,9 +37,17 @@ Ordered port_counters(const tally::PortCounters& c) {
             {"no_buffer_frames", c.no_buffer_frames},
             {"link_changes", c.link_changes},
             {"pause_frames", c.pause_frames},
+            {"counts_pause", c.counts_pause},
+            {"hidden_drops", hidden_drops},
             {"dropped_answers", c.dropped_answers},
             {"link_up", c.link_up},
             {"is_read", c.is_read}};
+}
+
+Ordered clock_offsets(const std::vector<tally::ClockOffset>& offsets) {
+    Ordered json = Ordered::array();
+    for (const auto& c : offsets) json.push_back({{"cpu", c.cpu}, {"offset_us", c.offset_us}, {"uncertainty_us", c.uncertainty_us}});
+    return json;
 }
 
 Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
@@ -109,6 +120,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
                  {"wrong_length_frames", d.wrong_length_frames},
                  {"foreign_frames", d.foreign_frames},
                  {"stale_frames", d.stale_frames},
+                 {"wrong_time_frames", d.wrong_time_frames},
                  {"neighbor_frames", d.neighbor_frames},
                  {"loss_ratio", d.loss_ratio()},
                  {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.sending_s()},
@@ -319,7 +331,7 @@ std::string write_about(std::int64_t id, const About& about) {
 
 std::string write_frames(std::int64_t id, const FramesRequest& request) { return line_of({{"id", id}, {"response", "frames"}, {"frames", preview_any(request)}}); }
 
-std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second, std::uint16_t session) {
+std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second, std::uint16_t session, const std::vector<tally::ClockOffset>& offsets) {
     const auto port = [](const OpenedPort& p) -> Ordered {
         return {{"device", p.device},
                 {"driver", p.driver},
@@ -330,9 +342,16 @@ std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, doub
                 {"receive_ring_source", p.receive_ring_source},
                 {"transmit_ring_frames", p.transmit_ring_frames},
                 {"flow_control", p.flow_control},
-                {"hardware_stamps", p.hardware_stamps}};
+                {"hardware_stamps", p.hardware_stamps},
+                {"receive_count", p.counts_exactly ? "exact" : "unknown"}};
     };
-    return line_of({{"id", id}, {"response", "open"}, {"left", port(ports[0])}, {"right", port(ports[1])}, {"ticks_per_second", ticks_per_second}, {"session", session}});
+    return line_of({{"id", id},
+                    {"response", "open"},
+                    {"left", port(ports[0])},
+                    {"right", port(ports[1])},
+                    {"ticks_per_second", ticks_per_second},
+                    {"session", session},
+                    {"clock_offsets", clock_offsets(offsets)}});
 }
 
 std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides) {
@@ -432,6 +451,8 @@ std::string write_watch(std::int64_t id, const witness::WatchResult& r) {
 std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
     Ordered reasons = Ordered::array();
     for (const auto& reason : r.reasons) reasons.push_back({{"code", reason.code}, {"text", reason.text}});
+    Ordered notes = Ordered::array();
+    for (const auto& note : r.notes) notes.push_back({{"code", note.code}, {"text", note.text}});
     Ordered deviations = Ordered::array();
     for (const auto& d : r.deviations) deviations.push_back({{"requirement", d.requirement}, {"text", d.text}});
     Ordered phases = Ordered::array();
@@ -445,6 +466,7 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
                  {"trial", r.trial},
                  {"verdict", name_of(r.verdict)},
                  {"reasons", reasons},
+                 {"notes", notes},
                  {"started_at", r.started_at},
                  {"frame_size", r.frame_size},
                  {"intended_fps", r.intended_fps},
@@ -463,7 +485,11 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
                  {"directions", directions},
                  {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
                  {"host", host_record(r.host)},
-                 {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm", r.clock_error_ppm}, {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)}}}};
+                 {"clock",
+                  {{"ticks_per_second", r.ticks_per_second},
+                   {"error_ppm", r.clock_error_ppm},
+                   {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)},
+                   {"offsets", clock_offsets(r.clock_offsets)}}}};
     if (r.mix) json["mix"] = {{"period_frames", r.mix->period_frames}, {"mean_frame_size", r.mix->mean_frame_size}};
     if (r.burst) json["burst"] = {{"frames", r.burst->frames}, {"interval_s", r.burst->interval_s}, {"rate_fps", r.burst->rate_fps}};
     if (r.then) json["then"] = {{"before_fps", r.then->before_fps}, {"rate_fps", r.then->rate_fps}, {"duration_s", r.then->duration_s}};

@@ -34,6 +34,7 @@ struct OpenedPort {
     unsigned transmit_ring_frames = 0;
     const char* flow_control = "none";
     const char* hardware_stamps = "none";
+    bool counts_exactly = false;
 };
 
 struct ResolvedSide {
@@ -55,7 +56,8 @@ using BothSides = std::array<T, 2>;
 [[nodiscard]] std::string write_plain(std::int64_t id, const char* response);
 [[nodiscard]] std::string write_about(std::int64_t id, const About& about);
 [[nodiscard]] std::string write_frames(std::int64_t id, const FramesRequest& request);
-[[nodiscard]] std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second, std::uint16_t session);
+[[nodiscard]] std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second, std::uint16_t session,
+                                     const std::vector<tally::ClockOffset>& clock_offsets = {});
 [[nodiscard]] std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides);
 [[nodiscard]] std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides);
 [[nodiscard]] std::string write_progress(std::int64_t id, const run::Progress& progress);

@@ -138,6 +138,8 @@ run::PortRequest read_port(ObjectReader r) {
     if (r.has("transmit_ring_frames")) port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
     port.vlans = read_vlans(r);
     if (r.has("line_rate_bps")) port.line_rate_bps = r.number("line_rate_bps", 0, any_number, true);
+    constexpr double longest_link_timeout_s = 600;
+    if (r.has("link_timeout_s")) port.link_timeout_s = r.number("link_timeout_s", 0, longest_link_timeout_s, true);
     r.finish();
     return port;
 }

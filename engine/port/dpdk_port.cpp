@@ -15,6 +15,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <string_view>
@@ -27,6 +28,7 @@
 #include "port/device_argument.hpp"
 #include "port/device_reason.hpp"
 #include "port/dpdk_host.hpp"
+#include "port/extended_counters.hpp"
 
 namespace evenhand::port {
 namespace {
@@ -188,8 +190,9 @@ void DpdkPort::configure() {
     hardware_stamps_ = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 ? "unused" : "none";
     rte_eth_conf conf{};
     if (options_.receive_queues > 1) {
-        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
+        // A device without such a hash refuses the mode (virtio of QEMU); it has a rule of its own that spreads over its queues.
+        if (conf.rx_adv_conf.rss_conf.rss_hf != 0) conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     }
     const auto receive_queues = static_cast<std::uint16_t>(options_.receive_queues);
     const auto transmit_queues = static_cast<std::uint16_t>(options_.transmit_queues);
@@ -230,8 +233,12 @@ void DpdkPort::let_large_frames_in() const {
 }
 
 void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer) {
-    const auto make = [this](const std::string& name, unsigned buffers, std::uint16_t buffer_octets = RTE_MBUF_DEFAULT_BUF_SIZE) {
-        rte_mempool* const pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, static_cast<int>(rte_socket_id()));
+    // Near the device, which reads and writes them; wherever there is room if it does not say where it is (SOCKET_ID_ANY).
+    const int socket = rte_eth_dev_socket_id(id_);
+    const auto make = [this, socket](const std::string& name, unsigned buffers, std::uint16_t buffer_octets = RTE_MBUF_DEFAULT_BUF_SIZE) {
+        rte_mempool* pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, socket);
+        // Memory may have been reserved on another node only: slower, but it works.
+        if (pool == nullptr && socket != SOCKET_ID_ANY) pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, SOCKET_ID_ANY);
         if (pool == nullptr) {
             require_pool_driver();
             throw Fault{FaultCode::no_memory, fmt::format("no memory for {} frame buffers of {} ({})", buffers, options_.device, rte_strerror(rte_errno)), "host.memory_mb",
@@ -256,7 +263,7 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
             },
             const_cast<std::function<void(std::span<std::byte>)>*>(&fill_buffer));
     }
-    answers_ = rte_ring_create(fmt::format("answers-{}", id_).c_str(), answer_ring_frames, static_cast<int>(rte_socket_id()), RING_F_SC_DEQ);
+    answers_ = rte_ring_create(fmt::format("answers-{}", id_).c_str(), answer_ring_frames, SOCKET_ID_ANY, RING_F_SC_DEQ);
     if (answers_ == nullptr) throw Fault{FaultCode::no_memory, "no memory for the ring of answers", "host.memory_mb", "Raise memory_mb."};
 }
 
@@ -276,9 +283,9 @@ void DpdkPort::start() {
     start_device();
     started_ = true;
     hear_everything();
-    switch_flow_control_off();
-    find_pause_counters();
     kernel_interface_ = interface_of(options_.device);
+    switch_flow_control_off();
+    find_extended_counters();
     const auto of_software = software_ring_frames(driver_, options_.device);
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);
     rte_eth_rxq_info queue_info{};
@@ -311,7 +318,12 @@ void DpdkPort::hear_everything() const {
 /// With it a full ring of ours would stop the DUT, which then drops; and a full DUT would stop us (R2544-39). Ports without it answer ENOTSUP.
 void DpdkPort::switch_flow_control_off() {
     rte_eth_fc_conf conf{};
-    if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) return;
+    if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) {
+        // A NIC has flow control, whether its driver tells or not; so has one behind an interface of the kernel.
+        const bool is_nic = is_pci_device(options_.device) || (!kernel_interface_.empty() && std::filesystem::exists("/sys/class/net/" + kernel_interface_ + "/device"));
+        if (is_nic) flow_control_ = "unknown";
+        return;
+    }
     if (conf.mode != RTE_ETH_FC_NONE) {
         conf.mode = RTE_ETH_FC_NONE;
         (void)rte_eth_dev_flow_ctrl_set(id_, &conf);
@@ -320,23 +332,36 @@ void DpdkPort::switch_flow_control_off() {
     flow_control_ = conf.mode == RTE_ETH_FC_NONE ? "off" : "on";
 }
 
-void DpdkPort::find_pause_counters() {
+void DpdkPort::find_extended_counters() {
     const int count = rte_eth_xstats_get_names(id_, nullptr, 0);
     if (count <= 0) return;
     std::vector<rte_eth_xstat_name> names(static_cast<std::size_t>(count));
     if (rte_eth_xstats_get_names(id_, names.data(), static_cast<unsigned>(count)) != count) return;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        const std::string_view name{static_cast<const char*>(names[i].name)};
-        const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-        if (has("pause") || has("xon") || has("xoff")) pause_counters_.push_back(i);
+        const std::string name{static_cast<const char*>(names[i].name)};
+        if (is_pause_counter(name)) {
+            pause_counters_.push_back(i);
+        } else if (is_hidden_drop_counter(name)) {
+            drop_counters_.push_back(i);
+            drop_names_.push_back(name);
+        }
     }
 }
 
-std::uint64_t DpdkPort::pause_frames() const {
-    std::vector<std::uint64_t> values(pause_counters_.size());
+/// Nothing if there are none, or the driver does not tell.
+std::vector<std::uint64_t> DpdkPort::extended(const std::vector<std::uint64_t>& ids) const {
+    std::vector<std::uint64_t> values(ids.size());
     const auto count = static_cast<int>(values.size());
-    if (count == 0 || rte_eth_xstats_get_by_id(id_, pause_counters_.data(), values.data(), static_cast<unsigned>(count)) != count) return 0;
-    return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
+    if (count == 0 || rte_eth_xstats_get_by_id(id_, ids.data(), values.data(), static_cast<unsigned>(count)) != count) return {};
+    return values;
+}
+
+bool DpdkPort::counts_exactly() const noexcept { return tells_each_frame(driver_); }
+
+double DpdkPort::link_timeout_s() const {
+    constexpr double of_nics_s = 30;
+    constexpr double of_others_s = 10;
+    return options_.link_timeout_s.value_or(is_pci_device(options_.device) ? of_nics_s : of_others_s);
 }
 
 /// As the kernel counts them, so that nothing between two looks is missed; 0 where there is no such interface.
@@ -356,7 +381,7 @@ void DpdkPort::keep_watch() noexcept {
 }
 
 void DpdkPort::start_device() const {
-    const Deadline deadline{options_.link_timeout_s};
+    const Deadline deadline{link_timeout_s()};
     int result = rte_eth_dev_start(id_);
     while (result != 0 && driver_ == "net_memif" && !deadline.has_passed()) {
         std::this_thread::sleep_for(100ms);
@@ -367,11 +392,12 @@ void DpdkPort::start_device() const {
 }
 
 void DpdkPort::wait_for_link() {
-    const Deadline deadline{options_.link_timeout_s};
+    const Deadline deadline{link_timeout_s()};
     for (int tries = 1; !is_link_up(); ++tries) {
         if (deadline.has_passed()) {
-            if (driver_ == "net_memif") refuse_memif(options_, fmt::format(", within {} s", options_.link_timeout_s));
-            refuse(options_, ENOLINK, fmt::format("no link within {} s", options_.link_timeout_s), "Check the cable, and that the other end is up.");
+            if (driver_ == "net_memif") refuse_memif(options_, fmt::format(", within {} s", link_timeout_s()));
+            refuse(options_, ENOLINK, fmt::format("no link within {} s", link_timeout_s()),
+                   "Check the cable, and that the other end is up; if its link takes longer, raise link_timeout.");
         }
         std::this_thread::sleep_for(10ms);
         // A memif client connects when it is started and only then: a server that was not ready yet has sent it away.
@@ -410,6 +436,10 @@ std::optional<double> DpdkPort::line_rate_bps() const {
 tally::PortCounters DpdkPort::counters() const {
     rte_eth_stats stats{};
     const bool is_read = rte_eth_stats_get(id_, &stats) == 0;
+    const auto pauses = extended(pause_counters_);
+    const auto drops = extended(drop_counters_);
+    std::vector<tally::NamedCount> hidden_drops;
+    for (std::size_t i = 0; i < drops.size(); ++i) hidden_drops.push_back({.name = drop_names_[i], .frames = drops[i]});
     return {.received_frames = stats.ipackets,
             .transmitted_frames = stats.opackets,
             .missed_frames = stats.imissed,
@@ -417,7 +447,9 @@ tally::PortCounters DpdkPort::counters() const {
             .transmit_errors = stats.oerrors,
             .no_buffer_frames = stats.rx_nombuf,
             .link_changes = link_changes_ + kernel_carrier_changes(),
-            .pause_frames = pause_frames(),
+            .pause_frames = std::accumulate(pauses.begin(), pauses.end(), std::uint64_t{0}),
+            .counts_pause = !pauses.empty(),
+            .hidden_drops = std::move(hidden_drops),
             .dropped_answers = dropped_answers(),
             .link_up = is_link_up(),
             .is_read = is_read};

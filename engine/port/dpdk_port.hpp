@@ -35,7 +35,7 @@ struct PortOptions {
     unsigned largest_receive_octets = 0;   // of any frame that should come in whole, without FCS; 0: as all ports take them
     unsigned tag_octets = 0;               // of VLAN tags in these; an MTU does not count them
     unsigned extra_receive_buffers = 0;    // for a user that keeps frames for a while, as a router does
-    double link_timeout_s = 10;
+    std::optional<double> link_timeout_s;  // default: 30 s for a PCI device, whose link may take long to negotiate; else 10 s
 };
 
 /// One opened and started device. Buffers for sending come from a pool of each queue whose octets are written once by
@@ -63,11 +63,14 @@ class DpdkPort {
     [[nodiscard]] unsigned receive_ring_frames() const noexcept { return receive_ring_frames_; }
     /// Who says so: "driver", "device" (its arguments, or what all of its kind have), or "assumed": the smallest that is plausible.
     [[nodiscard]] const char* receive_ring_source() const noexcept { return receive_ring_source_; }
-    /// Of Ethernet flow control, which would let a full ring stop the other side: "off", "on" (it cannot be switched off), or "none".
+    /// Of Ethernet flow control, which would let a full ring stop the other side: "off", "on" (it cannot be switched off), "none" (the port is
+    /// software, and has none), or "unknown" (a NIC stands behind it, and its driver does not say).
     [[nodiscard]] const char* flow_control() const noexcept { return flow_control_; }
     /// Whether the device stamps frames when they arrive: "none", or "unused": it could, and the engine takes its own stamps all the same.
     [[nodiscard]] const char* hardware_stamps() const noexcept { return hardware_stamps_; }
     [[nodiscard]] unsigned transmit_ring_frames() const noexcept { return transmit_ring_frames_; }
+    /// Whether it counts each frame that comes in, once and at once, so that receivers which saw fewer prove a loss inside the tester.
+    [[nodiscard]] bool counts_exactly() const noexcept;
     [[nodiscard]] tally::PortCounters counters() const;
     [[nodiscard]] std::uint64_t dropped_answers() const noexcept { return dropped_answers_.load(std::memory_order_relaxed); }
     /// To be called several times a second during a trial: notes a link that goes, and reads counters before short ones of the device wrap.
@@ -117,8 +120,9 @@ class DpdkPort {
     void start_device() const;
     void hear_everything() const;
     void switch_flow_control_off();
-    void find_pause_counters();
-    [[nodiscard]] std::uint64_t pause_frames() const;
+    void find_extended_counters();
+    [[nodiscard]] double link_timeout_s() const;
+    [[nodiscard]] std::vector<std::uint64_t> extended(const std::vector<std::uint64_t>& ids) const;
     [[nodiscard]] std::uint64_t kernel_carrier_changes() const;
     unsigned send_answers() noexcept;
     void close() noexcept;
@@ -134,8 +138,10 @@ class DpdkPort {
     const char* hardware_stamps_ = "none";
     std::string kernel_interface_;               // behind the device, if there is one
     std::vector<std::uint64_t> pause_counters_;  // ids of extended statistics
-    bool link_was_up_ = true;                    // at the last keep_watch()
-    std::uint64_t link_changes_ = 0;             // that it saw
+    std::vector<std::uint64_t> drop_counters_;   // the same, of frames that came in and were dropped
+    std::vector<std::string> drop_names_;
+    bool link_was_up_ = true;         // at the last keep_watch()
+    std::uint64_t link_changes_ = 0;  // that it saw
     unsigned watches_ = 0;
     std::atomic<std::uint64_t> dropped_answers_{0};  // by all receivers of this port
     unsigned transmit_ring_frames_ = 0;

@@ -29,6 +29,8 @@ class MemoryPort {
 
     /// How many frames send() takes before it refuses; default: all.
     std::size_t accept_at_most = static_cast<std::size_t>(-1);
+    /// How many frames receive() hands over at once, however many wait; default: as many as are asked for.
+    unsigned hand_over_at_most = static_cast<unsigned>(-1);
     /// Called for each sent frame; returns how many copies arrive. Default: one.
     std::function<unsigned(Frame&)> on_the_wire;
 
@@ -58,7 +60,7 @@ class MemoryPort {
 
     unsigned receive(unsigned /*queue*/, Frame** frames, unsigned n) noexcept {
         unsigned got = 0;
-        for (; got < n && !arrived_.empty() && !free_.empty(); ++got) {
+        for (; got < n && got < hand_over_at_most && !arrived_.empty() && !free_.empty(); ++got) {
             frames[got] = free_.back();
             free_.pop_back();
             *frames[got] = arrived_.front();

@@ -97,7 +97,7 @@ class Round {
                                                         .direction = hosts.direction(),
                                                         .check = tester.frame_check(hosts.direction(), hosts.octets(), plan_),
                                                         .start = start,
-                                                        .clock_skew = static_cast<Ticks>(clock_skew_us * 1e-6 * tester.ticks_per_second()),
+                                                        .clock_skew = static_cast<Ticks>(tally::clock_skew_us * 1e-6 * tester.ticks_per_second()),
                                                         .residual_end = finish,
                                                         .ring_lasts = for_ever},
                                         .map = &hosts.map(),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -46,12 +47,13 @@ concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std
 struct Expectation {
     std::uint16_t trial = 0;  // number in the tag; 0 in learning
     plan::Direction direction = plan::Direction::forward;
-    frame::FrameCheck check;  // of every frame, unless there is a mix
-    Ticks start = 0;          // when the first frame was due; what was sent before is stale
-    Ticks clock_skew = 0;     // so much may the counters of two CPUs differ
-    Ticks residual_end = 0;   // later frames are late (R2544-19)
-    Ticks ring_lasts = 0;     // how long the receive ring takes what comes at the intended load
-    Ticks burst_lasts = 0;    // the same of receive_burst frames
+    frame::FrameCheck check;      // of every frame, unless there is a mix
+    Ticks start = 0;              // when the first frame was due; what was sent before is stale
+    Ticks clock_skew = 0;         // so much may the counters of two CPUs differ
+    Ticks residual_end = 0;       // later frames are late (R2544-19)
+    Ticks ring_lasts = 0;         // how long the receive ring takes what comes at the intended load
+    Ticks burst_lasts = 0;        // the same of receive_burst frames
+    bool is_one_of_many = false;  // the port has other queues, to which a share of the frames goes
     /// Shared by the receivers of a direction, if there are several; outlives the trial.
     tally::StreamOrder* order = nullptr;
     /// The same, by all of them; nothing where only the histogram is wanted, over all frames.
@@ -67,6 +69,7 @@ enum class FrameKinds : std::uint8_t { alike, mixed };
 
 constexpr unsigned receive_burst = 64;
 constexpr unsigned more_may_wait = 32;  // some drivers hand over so many at the most, however many are asked for
+constexpr unsigned most_trimmed = 3;    // virtio hands over so many fewer, to end with a cache line of descriptors
 
 /// One receive queue of one port. turn() never waits.
 template <RxPort Port, NeighborAnswerer Responder>
@@ -81,7 +84,8 @@ class Receiver {
         map_ = &map;
         tally_ = &tally;
         last_poll_ = now;
-        backlog_ = 0;
+        backlog_.fill(0);
+        was_short_ = false;
         is_catching_up_ = false;
         heard_.fill(0);
         heard_at_ = now;
@@ -90,6 +94,9 @@ class Receiver {
 
     /// The residual wait ends earlier than it was said. For the thread that calls turn(), while armed.
     void end_by(Ticks residual_end) noexcept { expectation_->residual_end = residual_end; }
+
+    /// Of whatever kind, since the beginning, armed or not. For any thread.
+    [[nodiscard]] std::uint64_t taken_frames() const noexcept { return std::atomic_ref{taken_frames_}.load(std::memory_order_relaxed); }
 
     /// Test frames count nowhere from now on; neighbours are answered all the same.
     void disarm() noexcept { is_armed_ = false; }
@@ -101,7 +108,10 @@ class Receiver {
     unsigned turn(Ticks now, Clock& clock) noexcept {
         const Ticks before = now;
         const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
-        if (n != 0) now = clock.now();
+        if (n != 0) {
+            now = clock.now();
+            std::atomic_ref{taken_frames_}.store(taken_frames_ + n, std::memory_order_relaxed);
+        }
         if (is_armed_) note_poll(now, n);
         if (n != 0) take<kinds>(n, now);
         if (is_armed_ && expectation_->order != nullptr) share_order(before, n, clock);
@@ -167,11 +177,23 @@ class Receiver {
         return difference > frame::time_mask / 2 ? 0 : difference;
     }
 
-    /// Whether a poll that brought `n` frames may have left some in the ring. Drivers hand over whole groups of more_may_wait at the most.
-    [[nodiscard]] static bool may_have_left_some(unsigned n) noexcept { return n != 0 && n % more_may_wait == 0; }
+    /// Whether a poll that brought `n` frames, but for some at the end, brought a whole group: drivers hand over receive_burst or more_may_wait at
+    /// the most.
+    [[nodiscard]] static bool is_whole_group(unsigned n) noexcept { return n > receive_burst - most_trimmed - 1 || (n <= more_may_wait && n >= more_may_wait - most_trimmed); }
 
-    /// Keeps an upper bound of what waits in the ring: what may have come since the last poll, less what this one took; nothing after a poll
-    /// that emptied it. What the ring cannot have held may have been lost in it. Counted as time at the intended load.
+    /// Whether the ring may hold some after a poll that brought `n` frames, where so many ticks' frames may have waited. Fewer than a group do
+    /// not prove that it is empty: virtio holds back some, and mlx5 ends a burst where its ring does, once in a round. So after a stall two such
+    /// polls in a row prove it, as an empty one does; without one there is no more than a group to be forgotten.
+    [[nodiscard]] bool may_have_left_some(unsigned n, Ticks waited) noexcept {
+        const bool is_short = n != 0 && !is_whole_group(n);
+        const bool is_empty = n == 0 || (is_short && (was_short_ || waited <= expectation_->burst_lasts / 2));
+        was_short_ = is_short && !is_empty;
+        return !is_empty;
+    }
+
+    /// Keeps an upper bound of what waits in the ring: what may have come since the last poll, less what this one took; nothing after polls
+    /// that emptied it. What the ring cannot have held may have been lost in it. Counted as time at the intended load; where there are other
+    /// queues, for several shares of it at once.
     void note_poll(Ticks now, unsigned n) noexcept {
         const Ticks last = last_poll_;
         last_poll_ = now;
@@ -186,15 +208,30 @@ class Receiver {
                 gap = 0;
             }
         }
-        left_some_ = may_have_left_some(n);
+        left_some_ = may_have_left_some(n, backlog_[0] + gap);
         if (gap > tally_->max_poll_gap) tally_->max_poll_gap = gap;
-        backlog_ += gap;
-        if (backlog_ > expectation_->ring_lasts) {
-            tally_->gap_excess += backlog_ - expectation_->ring_lasts;
-            backlog_ = expectation_->ring_lasts;
+        const Ticks ring_lasts = expectation_->ring_lasts;
+        if (!left_some_ && backlog_[0] + gap <= ring_lasts) {  // then it is no more for any smaller share
+            if (backlog_[0] != 0) backlog_.fill(0);
+            return;
         }
         const Ticks taken = n * expectation_->burst_lasts / receive_burst;
-        backlog_ = left_some_ && backlog_ > taken ? backlog_ - taken : 0;
+        const std::size_t shares = expectation_->is_one_of_many ? backlog_.size() : 1;
+        for (std::size_t i = 0; i < shares; ++i) {
+            Ticks& backlog = backlog_[i];
+            backlog += i == 0 ? gap : share_of(gap, tally::gap_shares[i]);
+            if (backlog > ring_lasts) {
+                tally_->gap_excess[i] += backlog - ring_lasts;
+                backlog = ring_lasts;
+            }
+            backlog = left_some_ && backlog > taken ? backlog - taken : 0;
+        }
+    }
+
+    /// No product of a long gap overflows.
+    [[nodiscard]] static Ticks share_of(Ticks gap, std::uint32_t share) noexcept {
+        constexpr Ticks long_gap = Ticks{1} << 47U;
+        return gap < long_gap ? gap * share >> tally::gap_share_bits : (gap >> tally::gap_share_bits) * share;
     }
 
     [[nodiscard]] static bool is_after(Ticks a, Ticks b) noexcept { return static_cast<std::int64_t>(a - b) > 0; }
@@ -204,6 +241,19 @@ class Receiver {
         const Ticks age = (now - sent + expectation_->clock_skew) & frame::time_mask;
         const Ticks since_start = is_after(now, expectation_->start) ? now - expectation_->start : 0;
         return age > since_start + 2 * expectation_->clock_skew;
+    }
+
+    /// The counters of two CPUs may differ by more than is allowed for; how much it is then, this tells.
+    void note_wrong_time(Ticks now, Ticks sent) noexcept {
+        tally::ReceiverTally& t = *tally_;
+        ++t.wrong_time_frames;
+        const Ticks ahead = (sent - now) & frame::time_mask;
+        const Ticks before_start = (expectation_->start - sent) & frame::time_mask;
+        if (ahead <= frame::time_mask / 2) {
+            t.max_ahead = std::max(t.max_ahead, ahead);
+        } else if (before_start <= frame::time_mask / 2) {
+            t.max_before_start = std::max(t.max_before_start, before_start);
+        }
     }
 
     template <FrameKinds kinds>
@@ -224,8 +274,10 @@ class Receiver {
             else
                 return expectation_->check.holds(octets, look.version);
         };
-        if (tag.trial != expectation_->trial || is_of_another_time(now, tag.time_ticks)) {
+        if (tag.trial != expectation_->trial) {
             ++t.stale_frames;
+        } else if (is_of_another_time(now, tag.time_ticks)) [[unlikely]] {
+            note_wrong_time(now, tag.time_ticks);
         } else if (tag.direction != expectation_->direction) {
             ++t.foreign_frames;
         } else if (length != expected_octets()) {
@@ -267,7 +319,9 @@ class Receiver {
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;
     Ticks last_poll_ = 0;
-    Ticks backlog_ = 0;                                       // upper bound of what waits in the ring
+    std::array<Ticks, tally::gap_shares.size()> backlog_{};   // upper bound of what waits in the ring, by the share that comes to it
+    bool was_short_ = false;                                  // the last poll brought no whole group, though more may have waited
+    mutable std::uint64_t taken_frames_ = 0;                  // written by the worker, read by others
     bool left_some_ = false;                                  // the last poll may have
     bool is_catching_up_ = false;                             // with what came before the end of the residual wait
     std::array<std::uint64_t, frame::most_streams> heard_{};  // of each stream: what other queues had seen at heard_at_

@@ -22,7 +22,8 @@ struct PortRequest {
     unsigned receive_ring_frames = 2048;
     unsigned transmit_ring_frames = 2048;
     std::optional<double> line_rate_bps;
-    std::vector<std::uint16_t> vlans;  // of all frames on this link: none, one, or two (the outer one first)
+    std::optional<double> link_timeout_s;  // how long to wait for the link when the port is opened
+    std::vector<std::uint16_t> vlans;      // of all frames on this link: none, one, or two (the outer one first)
 };
 
 /// What a worker's CPU runs: any set of senders and receivers, so one CPU can be a whole tester and many can share a direction.

@@ -56,10 +56,15 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     tally::ReceiverTally sum;
     const bool has_variation = tracks != nullptr && tracks->wish().has_variation;
     auto variation = has_variation ? std::make_unique<tally::VariationHistogram>() : nullptr;
+    std::vector<tally::QueueGaps> gaps;
     for (const auto& trial : trials) {
         for (const auto& reception : trial->receptions) {
             if (reception.direction != direction) continue;
             sum.add(*reception.tally);
+            auto& queue = gaps.emplace_back(tally::QueueGaps{.received_frames = reception.tally->received_frames, .excess_frames = {}});
+            for (std::size_t i = 0; i < queue.excess_frames.size(); ++i) {
+                queue.excess_frames[i] = static_cast<std::uint64_t>(static_cast<double>(reception.tally->gap_excess[i]) / ticks_per_second * peak_fps(request));
+            }
             if (variation) variation->add(*reception.variation);
         }
     }
@@ -112,11 +117,13 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.wrong_length_frames = sum.wrong_length_frames;
     d.foreign_frames = sum.foreign_frames;
     d.stale_frames = sum.stale_frames;
+    d.wrong_time_frames = sum.wrong_time_frames;
+    d.ahead_us = static_cast<double>(sum.max_ahead) * us_per_second / ticks_per_second;
+    d.before_start_us = static_cast<double>(sum.max_before_start) * us_per_second / ticks_per_second;
     d.neighbor_frames = sum.neighbor_frames;
     d.max_poll_gap_us = static_cast<double>(sum.max_poll_gap) * us_per_second / ticks_per_second;
     // No more than what the ring cannot hold of all that was sent: a burst that fits into it cannot overrun it, however long nobody looks.
-    d.gap_frames = std::min(static_cast<std::uint64_t>(static_cast<double>(sum.gap_excess) / ticks_per_second * peak_fps(request)),
-                            d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
+    d.gap_frames = std::min(tally::frames_lost_in_gaps(gaps, d.offered_frames, d.lost_frames()), d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
     d.latency = sum.latency;
     d.classes = count_classes(tester, direction, trials, sum);
     for (std::uint64_t first = 0, tenth = 1; first < end; ++tenth) {

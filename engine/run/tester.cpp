@@ -14,6 +14,7 @@
 #include "fault.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/template.hpp"
+#include "pace/clock_offset.hpp"
 #include "port/dpdk_host.hpp"
 #include "run/rate_limit.hpp"
 
@@ -85,6 +86,7 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{req
         }
         workers_.push_back(std::move(worker));
     }
+    measure_clocks();  // before the workers make their CPUs busy
     std::vector<unsigned> busy_cpus;
     for (auto& worker : workers_) {
         worker->start();
@@ -95,6 +97,26 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{req
     }
     port::keep_off(busy_cpus);
     calibrated_ticks_per_second_ = pace::calibrate_ticks_per_second(opened_at_);
+}
+
+void Tester::measure_clocks() {
+    if (request_.workers.size() < 2) return;
+    constexpr double us_per_second = 1e6;
+    const double us_per_tick = us_per_second / pace::ticks_per_second(opened_at_, pace::sample_clocks());
+    const unsigned first = request_.workers.front().cpu;
+    clock_offsets_.push_back({.cpu = first});
+    for (std::size_t i = 1; i < request_.workers.size(); ++i) {
+        const unsigned cpu = request_.workers[i].cpu;
+        if (const auto offset = pace::measure_offset(first, pace::TickClock{}, cpu, pace::TickClock{})) {
+            clock_offsets_.push_back({.cpu = cpu, .offset_us = offset->ticks * us_per_tick, .uncertainty_us = offset->uncertainty * us_per_tick});
+        }
+    }
+}
+
+std::uint64_t Tester::taken_frames(plan::Side side) const {
+    std::uint64_t frames = 0;
+    for (const auto& worker : workers_) frames += worker->taken_frames(port(side));
+    return frames;
 }
 
 Tester::~Tester() {
@@ -147,7 +169,8 @@ void Tester::open_port(plan::Side side) {
                                                                              .transmit_ring_frames = p.transmit_ring_frames,
                                                                              .largest_transmit_octets = static_cast<unsigned>(octets),
                                                                              .largest_receive_octets = static_cast<unsigned>(std::max(octets, coming)),
-                                                                             .tag_octets = static_cast<unsigned>(around)},
+                                                                             .tag_octets = static_cast<unsigned>(around),
+                                                                             .link_timeout_s = p.link_timeout_s},
                                                            [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets).subspan(around)); });
     make_responders(side);
 }

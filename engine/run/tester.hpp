@@ -20,8 +20,6 @@
 
 namespace evenhand::run {
 
-constexpr double clock_skew_us = 10;  // of the counters of two CPUs, at the most
-
 class Tester {
    public:
     /// Opens ports and starts workers; on a Fault nothing stays open. Faults: bad_plan, bad_frame_size, bad_request, no_device,
@@ -55,6 +53,11 @@ class Tester {
     [[nodiscard]] const neighbor::Responder& responder(plan::Side side, std::size_t plan = 0) const { return *responders_[plan][index(side)]; }
     /// Answers to the DUT's questions that were not dropped for want of buffers.
     [[nodiscard]] std::uint64_t answers_sent(plan::Side side) const;
+    /// Frames of whatever kind that the receivers of this side took from its port since it was opened.
+    [[nodiscard]] std::uint64_t taken_frames(plan::Side side) const;
+    /// Of the workers' tick counters, as measured when the tester was opened, the first worker's being 0; without those whose CPU never ran in
+    /// time. Empty with one worker.
+    [[nodiscard]] const std::vector<tally::ClockOffset>& clock_offsets() const { return clock_offsets_; }
     [[nodiscard]] std::uint64_t questions(plan::Side side) const;
     [[nodiscard]] bool has_static_mac(plan::Side side) const { return request_.ports[index(side)].dut_mac.has_value(); }
     [[nodiscard]] std::optional<double> line_rate_bps(plan::Side side) const;
@@ -98,6 +101,7 @@ class Tester {
    private:
     static std::size_t index(plan::Side side) { return static_cast<std::size_t>(side); }
     void count_queues();
+    void measure_clocks();
     void check_frame_sizes() const;
     void open_port(plan::Side side);
     void make_responders(plan::Side side);
@@ -116,6 +120,7 @@ class Tester {
     std::vector<std::unique_ptr<witness::CpuWatch>> watches_;
     pace::ClockSample opened_at_;
     double calibrated_ticks_per_second_ = 0;
+    std::vector<tally::ClockOffset> clock_offsets_;
 };
 
 }  // namespace evenhand::run

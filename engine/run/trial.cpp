@@ -16,6 +16,7 @@
 #include "run/early_stop.hpp"
 #include "run/host_record.hpp"
 #include "run/load.hpp"
+#include "run/settled.hpp"
 #include "run/so_far.hpp"
 #include "run/sum_up.hpp"
 #include "run/tester.hpp"
@@ -245,10 +246,11 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
                                                          .direction = direction,
                                                          .check = tester.frame_check(direction, tester.untagged_frame_size(plan::sending_side(direction)) - frame::fcs_octets),
                                                          .start = time.start,
-                                                         .clock_skew = static_cast<Ticks>(clock_skew_us * ticks_per_second / us_per_second),
+                                                         .clock_skew = static_cast<Ticks>(tally::clock_skew_us * ticks_per_second / us_per_second),
                                                          .residual_end = time.residual_end,
                                                          .ring_lasts = ticks_of(tester.port(side).receive_ring_frames()),
                                                          .burst_lasts = ticks_of(receive_burst),
+                                                         .is_one_of_many = tester.receive_queues(side) > 1,
                                                          .order = tester.receive_queues(side) > 1 ? &orders[static_cast<std::size_t>(direction)] : nullptr,
                                                          .delays = tracks ? &*tracks : nullptr},
                                          .map = &maps[static_cast<std::size_t>(direction)],
@@ -311,7 +313,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         if (!is_direct()) send_questions();
         goes_on = phases.wait("learning", w.after_learning_s);
     }
-    for (const auto side : {Side::left, Side::right}) result.ports[index(side)].before = port(side).counters();
+    for (const auto side : {Side::left, Side::right}) result.ports[index(side)].before = count_before(port(side), [&] { return taken_frames(side); });
     const double rate = ticks_per_second();
     const auto clock_before = pace::sample_clocks();
     std::array<tally::StreamOrder, 2> orders;
@@ -348,9 +350,13 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     host.end(rate);
     result.host = host.record();
     result.stopped = !goes_on;
-    for (const auto side : {Side::left, Side::right}) result.ports[index(side)].after = port(side).counters();
+    for (const auto side : {Side::left, Side::right}) {
+        auto& counters = result.ports[index(side)];
+        counters.after = count_after(port(side), counters.before, [&] { return taken_frames(side); });
+    }
     constexpr double per_million = 1e6;
     result.ticks_per_second = rate;
+    result.clock_offsets = clock_offsets_;
     const auto clock_after = pace::sample_clocks();
     result.clock_error_ppm = (pace::ticks_per_second(clock_before, clock_after) / rate - 1) * per_million;
     if (pace::is_steered_clock_right()) result.steered_clock_error_ppm = (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;

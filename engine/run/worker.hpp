@@ -104,7 +104,10 @@ class Worker {
     Worker& operator=(const Worker&) = delete;
 
     /// Before start(): receive queue `queue` of `port` is read here.
-    void add_receiver(port::DpdkPort& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags) { receivers_.emplace_back(port, queue, responder, tags); }
+    void add_receiver(port::DpdkPort& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags) {
+        receivers_.emplace_back(port, queue, responder, tags);
+        receiver_ports_.push_back(&port);
+    }
     /// Before start(): answers and questions of `port` leave here; this worker owns its transmit queue 0.
     void add_outlet(port::DpdkPort& port, neighbor::Responder& responder, const frame::VlanTags& tags) { outlets_.push_back(std::make_unique<Outlet>(port, responder, tags)); }
 
@@ -123,6 +126,12 @@ class Worker {
     void begin(WorkerTrial& trial) noexcept { trial_.store(&trial, std::memory_order_release); }
 
     [[nodiscard]] unsigned cpu() const noexcept { return cpu_; }
+    /// Frames of whatever kind that its receivers took from this port since it was opened.
+    [[nodiscard]] std::uint64_t taken_frames(const port::DpdkPort& port) const noexcept {
+        std::uint64_t frames = 0;
+        for (std::size_t i = 0; i < receivers_.size(); ++i) frames += receiver_ports_[i] == &port ? receivers_[i].taken_frames() : 0;
+        return frames;
+    }
     /// Of its thread, once start() has returned.
     [[nodiscard]] int thread_id() const noexcept { return thread_id_; }
 
@@ -150,6 +159,7 @@ class Worker {
 
     unsigned cpu_;
     std::vector<PortReceiver> receivers_;
+    std::vector<const port::DpdkPort*> receiver_ports_;  // of each of these
     std::vector<std::unique_ptr<Outlet>> outlets_;
     std::atomic<WorkerTrial*> trial_{nullptr};  // set by the session, cleared by the worker
     std::atomic<bool> quit_{false};

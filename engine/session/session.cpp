@@ -186,9 +186,10 @@ std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
                                             .receive_ring_source = port.receive_ring_source(),
                                             .transmit_ring_frames = port.transmit_ring_frames(),
                                             .flow_control = port.flow_control(),
-                                            .hardware_stamps = port.hardware_stamps()};
+                                            .hardware_stamps = port.hardware_stamps(),
+                                            .counts_exactly = port.counts_exactly()};
                                 }),
-                                tester_->ticks_per_second(), tester_->session());
+                                tester_->ticks_per_second(), tester_->session(), tester_->clock_offsets());
 }
 
 std::string Session::answer(std::int64_t id, const run::TrialRequest& request) {

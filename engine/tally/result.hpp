@@ -35,16 +35,27 @@ struct Limits {
     return most_frames / rate_fps * us_per_second < most_us ? most_frames / rate_fps * us_per_second : most_us;
 }
 
+constexpr double clock_skew_us = 10;  // of the counters of two CPUs, at the most
+
+struct NamedCount {
+    std::string name;
+    std::uint64_t frames = 0;
+};
+
 struct PortCounters {
     std::uint64_t received_frames = 0;
     std::uint64_t transmitted_frames = 0;
     std::uint64_t missed_frames = 0;  // imissed: the receive ring was full
     std::uint64_t receive_errors = 0;
     std::uint64_t transmit_errors = 0;
-    std::uint64_t no_buffer_frames = 0;  // rx_nombuf: no buffer was free
-    std::uint64_t link_changes = 0;      // times the link went up or down
-    std::uint64_t pause_frames = 0;      // of Ethernet flow control, sent and received
-    std::uint64_t dropped_answers = 0;   // to neighbours: no buffer, or no room in the ring
+    std::uint64_t no_buffer_frames = 0;    // rx_nombuf: no buffer was free
+    std::uint64_t link_changes = 0;        // times the link went up or down
+    std::uint64_t pause_frames = 0;        // of Ethernet flow control, sent and received
+    bool counts_pause = false;             // false: the port does not tell whether there were any
+    std::vector<NamedCount> hidden_drops;  // of frames that came in, by the names of the driver's extended statistics
+    /// Frames that the receivers took from the port, of whatever kind; nothing if the port's own count is not exact enough to be held against it.
+    std::optional<std::uint64_t> seen_frames;
+    std::uint64_t dropped_answers = 0;  // to neighbours: no buffer, or no room in the ring
     bool link_up = true;
     bool is_read = true;  // false: the driver did not tell, and the counts mean nothing
 };
@@ -109,6 +120,9 @@ struct DirectionResult {
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;
     std::uint64_t stale_frames = 0;
+    std::uint64_t wrong_time_frames = 0;  // with the number of this trial, but a time before its start or in the future
+    double ahead_us = 0;                  // of these: how far the latest time lay in the receiver's future
+    double before_start_us = 0;           // of these: how far the earliest time lay before the trial
     std::uint64_t neighbor_frames = 0;
     // sender
     std::uint64_t overdue_frames = 0;
@@ -169,10 +183,18 @@ struct HostRecord {
     std::optional<Dut> dut;
 };
 
+/// How far the tick counter of one worker's CPU is ahead of that of the first worker's.
+struct ClockOffset {
+    unsigned cpu = 0;
+    double offset_us = 0;
+    double uncertainty_us = 0;
+};
+
 struct TrialResult {
     std::uint16_t trial = 0;
     Verdict verdict = Verdict::invalid;
     std::vector<Reason> reasons;
+    std::vector<Reason> notes;  // what a reader should know, and what changes no verdict
     std::string started_at;
     std::size_t frame_size = 0;  // of a mix the mean, rounded
     struct Mix {
@@ -197,7 +219,8 @@ struct TrialResult {
     std::array<BeforeAfter, 2> ports;  // by plan::Side
     HostRecord host;
     double ticks_per_second = 0;
-    double clock_error_ppm = 0;  // over the trial, against CLOCK_MONOTONIC_RAW
+    std::vector<ClockOffset> clock_offsets;  // as measured when the ports were opened; empty with one worker
+    double clock_error_ppm = 0;              // over the trial, against CLOCK_MONOTONIC_RAW
     /// Since the ports were opened, against CLOCK_MONOTONIC; nothing unless NTP says that it is right.
     std::optional<double> steered_clock_error_ppm;
 

@@ -15,9 +15,12 @@ void ReceiverTally::add(const ReceiverTally& other) noexcept {
     wrong_length_frames += other.wrong_length_frames;
     foreign_frames += other.foreign_frames;
     stale_frames += other.stale_frames;
+    wrong_time_frames += other.wrong_time_frames;
+    max_ahead = std::max(max_ahead, other.max_ahead);
+    max_before_start = std::max(max_before_start, other.max_before_start);
     neighbor_frames += other.neighbor_frames;
     max_poll_gap = std::max(max_poll_gap, other.max_poll_gap);
-    gap_excess += other.gap_excess;
+    for (std::size_t share = 0; share < gap_excess.size(); ++share) gap_excess[share] += other.gap_excess[share];
     for (std::size_t c = 0; c < received_of_class.size(); ++c) received_of_class[c] += other.received_of_class[c];
     latency.add(other.latency);
 }

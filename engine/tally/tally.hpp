@@ -8,6 +8,7 @@
 
 #include "frame/layout.hpp"
 #include "pace/clock.hpp"
+#include "tally/gap_shares.hpp"
 #include "tally/latency_histogram.hpp"
 
 namespace evenhand::tally {
@@ -33,11 +34,16 @@ struct alignas(64) ReceiverTally {
     std::uint64_t late_by_gap_frames = 0;  // of these: had come in time, but nobody looked
     std::uint64_t corrupted_frames = 0;    // tag right, but a checksum or a header is wrong
     std::uint64_t wrong_length_frames = 0;
-    std::uint64_t foreign_frames = 0;   // no test frame and no neighbour traffic, or a test frame on the wrong side
-    std::uint64_t stale_frames = 0;     // of another trial
-    std::uint64_t neighbor_frames = 0;  // ARP and ND
+    std::uint64_t foreign_frames = 0;     // no test frame and no neighbour traffic, or a test frame on the wrong side
+    std::uint64_t stale_frames = 0;       // of another trial
+    std::uint64_t wrong_time_frames = 0;  // of this trial by their number, but before its start or in the future by their time
+    Ticks max_ahead = 0;                  // of these: how far in the future
+    Ticks max_before_start = 0;           // of these: how long before the start
+    std::uint64_t neighbor_frames = 0;    // ARP and ND
     Ticks max_poll_gap = 0;
-    Ticks gap_excess = 0;  // time whose frames the receive ring may not have held, summed
+    /// Time at the intended load whose frames the receive ring may not have held, summed: if all frames come to this queue, if a smaller share
+    /// of them does, and so on (gap_shares.hpp).
+    std::array<Ticks, gap_shares.size()> gap_excess{};
     /// Of each stream: largest number seen + 1; that of another queue where StreamOrder has settled it.
     std::array<std::uint64_t, frame::most_streams> next_in_order{};
     std::array<std::uint64_t, most_frame_classes> received_of_class{};  // of a mix

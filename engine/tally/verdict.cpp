@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "tally/port_change.hpp"
+
 namespace evenhand::tally {
 namespace {
 
@@ -40,17 +42,36 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
              name_of(d.direction), d.overdue_frames, d.intended_frames, limits.overdue_after_us, d.max_overdue_us, 100 * limits.overdue_tolerance, limits.longest_overdue_us);
     }
     const auto& port = result.ports[static_cast<std::size_t>(plan::sending_side(d.direction))];
-    const std::uint64_t transmitted = port.after.transmitted_frames - port.before.transmitted_frames;
-    if (transmitted < d.offered_frames) {
-        note(reasons, "transmit_not_drained", "{}: the port took {} frames but has sent {}", name_of(d.direction), d.offered_frames, transmitted);
+    const auto change = change_of(port.before, port.after);
+    if (!change.problem && change.transmitted_frames < d.offered_frames) {
+        note(reasons, "transmit_not_drained", "{}: the port took {} frames but has sent {}", name_of(d.direction), d.offered_frames, change.transmitted_frames);
+    }
+    // A DUT that is full stops the tester with PAUSE, and up to a ring of frames waits here: a burst is no burst then.
+    if (result.burst && change.pause_frames != 0) {
+        note(reasons, "flow_control",
+             "{}: {} PAUSE frames on the tester's sending port; with flow control the device stops the tester, so that a burst lasts longer than it was to", name_of(d.direction),
+             change.pause_frames);
     }
 }
 
 /// Losses of one direction that the tester itself, or the host that it shares with the DUT, may have caused.
 std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
-    const std::uint64_t missed = (port.after.missed_frames - port.before.missed_frames) + (port.after.no_buffer_frames - port.before.no_buffer_frames);
-    if (missed != 0) note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames", name_of(d.direction), missed);
+    const auto change = change_of(port.before, port.after);
+    const std::uint64_t missed = std::max(change.missed_frames, change.unseen_frames);
+    if (change.missed_frames != 0) {
+        note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames ({}{})", name_of(d.direction), change.missed_frames, change.missed_by,
+             change.missed_by.find(',') == std::string::npos ? "" : "; these may count the same frames, so only the largest is charged");
+    }
+    if (change.unseen_frames != 0) {
+        note(reasons, "receive_unseen", "{}: the tester's receiving port counted {} frames, and its receivers saw {}; {} were lost inside the tester", name_of(d.direction),
+             change.received_frames, change.seen_frames, change.unseen_frames);
+    }
+    if (d.wrong_time_frames != 0) {
+        note(reasons, "clock_difference", "{}: {} frames have the number of this trial, but a time {}; the clocks of sender and receiver may differ by as much",
+             name_of(d.direction), d.wrong_time_frames,
+             d.ahead_us > 0 ? fmt::format("of up to {:.0f} us in the receiver's future", d.ahead_us) : fmt::format("of up to {:.0f} us before it began", d.before_start_us));
+    }
     if (d.gap_frames != 0) {
         note(reasons, "receiver_gap", "{}: the receiver did not look for up to {:.0f} us; {} frames may have overrun its ring of {}", name_of(d.direction), d.max_poll_gap_us,
              d.gap_frames, d.ring_frames);
@@ -69,17 +90,18 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
         note(reasons, "host_took_cpu", "{}: this host took the DUT's CPU away for up to {:.1f} ms; the {} frames that came meanwhile may have overrun the DUT's ring of {}",
              name_of(d.direction), longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
     }
-    return std::min(d.lost_frames(), missed + d.gap_frames + d.late_by_gap_frames + d.overdue_frames + d.away_frames);
+    return std::min(d.lost_frames(), missed + d.wrong_time_frames + d.gap_frames + d.late_by_gap_frames + d.overdue_frames + d.away_frames);
 }
 
 /// Losses of which nobody can say whose they are: a host that the DUT could not reach for want of our answer loses all its frames.
 bool is_anybodys_loss(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
-    const std::uint64_t dropped = port.after.dropped_answers - port.before.dropped_answers;
+    const auto change = change_of(port.before, port.after);
+    const std::uint64_t dropped = change.dropped_answers;
     if (dropped != 0)
         note(reasons, "answers_dropped", "{}: {} answers to the DUT's questions were dropped for want of buffers; it may not have reached these hosts", name_of(d.direction),
              dropped);
-    const std::uint64_t pauses = port.after.pause_frames - port.before.pause_frames;
+    const std::uint64_t pauses = change.pause_frames;
     if (pauses != 0)
         note(reasons, "flow_control", "{}: {} PAUSE frames on the tester's receiving port; with flow control a full ring of the tester stops the DUT", name_of(d.direction),
              pauses);
@@ -93,7 +115,29 @@ void judge_port(const TrialResult& result, plan::Side side, std::vector<Reason>&
     } else if (port.after.link_changes != port.before.link_changes) {
         note(reasons, "link", "{}: the link went down or up {} times during the trial", name_of(side), port.after.link_changes - port.before.link_changes);
     }
-    if (!port.before.is_read || !port.after.is_read) note(reasons, "counters", "{}: the port's counters could not be read, so its own losses are not known", name_of(side));
+    if (const auto problem = change_of(port.before, port.after).problem) {
+        note(reasons, "counters", "{}: the port's counters could not be read, so its own losses are not known: {}", name_of(side), *problem);
+    }
+}
+
+/// What a PASS may hide, though it changes nothing about the verdict.
+void note_flow_control(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
+    const auto& port = result.ports[static_cast<std::size_t>(plan::sending_side(d.direction))];
+    const auto pauses = change_of(port.before, port.after).pause_frames;
+    if (pauses == 0) return;
+    note(notes, "flow_control", "{}: {} PAUSE frames on the tester's sending port; a device that stops the tester hides up to a ring of frames in it", name_of(d.direction),
+         pauses);
+}
+
+/// Two workers whose counters differ by more than what a receiver allows for: times of frames mean nothing.
+void judge_clocks(const TrialResult& result, std::vector<Reason>& reasons) {
+    if (result.clock_offsets.empty()) return;
+    const auto ahead = std::ranges::max_element(result.clock_offsets, {}, [](const auto& c) { return c.offset_us - c.uncertainty_us; });
+    const auto behind = std::ranges::min_element(result.clock_offsets, {}, [](const auto& c) { return c.offset_us + c.uncertainty_us; });
+    const double at_least_us = (ahead->offset_us - ahead->uncertainty_us) - (behind->offset_us + behind->uncertainty_us);
+    if (at_least_us <= clock_skew_us) return;
+    note(reasons, "clock_difference", "the clock of CPU {} is {:.1f} us ahead of that of CPU {}, by {:.1f} us at the least (limit {:.0f} us); times of frames mean nothing",
+         ahead->cpu, ahead->offset_us - behind->offset_us, behind->cpu, at_least_us, clock_skew_us);
 }
 
 /// Of a mix: which kinds of frames lost some, and how many; empty if all frames are alike.
@@ -129,6 +173,10 @@ double TrialResult::loss_ratio() const {
 void judge(TrialResult& result) {
     auto& reasons = result.reasons;
     reasons.clear();
+    result.notes.clear();
+    if (!result.burst) {  // where it is a reason
+        for (const auto& d : result.directions) note_flow_control(result, d, result.notes);
+    }
     if (result.stopped) note(reasons, "stopped", "the trial was stopped before its end");
     for (const auto side : {plan::Side::left, plan::Side::right}) judge_port(result, side, reasons);
     if (std::abs(result.clock_error_ppm) > result.limits.clock_ppm) {
@@ -138,6 +186,7 @@ void judge(TrialResult& result) {
         note(reasons, "clock", "the tick rate was off by {:+.1f} ppm since the ports were opened, by the clock that NTP steers (limit {:.1f})", *result.steered_clock_error_ppm,
              result.limits.clock_ppm);
     }
+    judge_clocks(result, reasons);
     for (const auto& d : result.directions) judge_sender(result, d, reasons);
     for (const auto& d : result.directions) judge_duplicates(result, d, reasons);
     if (!reasons.empty()) {
@@ -177,7 +226,7 @@ void judge(TrialResult& result) {
         if (d.lost_frames() == 0) continue;
         note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %){}", name_of(d.direction), d.lost_frames(), d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(d));
         const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
-        const std::uint64_t damaged = port.after.receive_errors - port.before.receive_errors;
+        const std::uint64_t damaged = change_of(port.before, port.after).receive_errors;
         if (damaged != 0)
             note(reasons, "damaged", "{}: {} frames came damaged to the tester's port (wrong FCS, or too short); check cable, transceivers and the DUT's port",
                  name_of(d.direction), damaged);

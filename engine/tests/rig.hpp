@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -80,15 +81,28 @@ class Rig {
             senders.emplace_back(left, static_cast<unsigned>(s), frame::TestFrameSource<V>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
                                  whole.stream(share.first, share.stride), share.count(o.frames), run::Punctuality{.overdue_after = 100 * us}, deadline);
         }
-        receiver.arm({.trial = trial,
-                      .direction = Direction::forward,
-                      .check = {plan, Direction::forward, size - frame::fcs_octets, right_mac, dut_mac},
-                      .start = o.start,
-                      .clock_skew = us,
-                      .residual_end = residual_end,
-                      .ring_lasts = o.ring_lasts,
-                      .burst_lasts = run::receive_burst * us},
-                     map, *tally, clock.now());
+        expectation = {.trial = trial,
+                       .direction = Direction::forward,
+                       .check = {plan, Direction::forward, size - frame::fcs_octets, right_mac, dut_mac},
+                       .start = o.start,
+                       .clock_skew = us,
+                       .residual_end = residual_end,
+                       .ring_lasts = o.ring_lasts,
+                       .burst_lasts = run::receive_burst * us};
+        receiver.arm(*expectation, map, *tally, clock.now());
+    }
+    /// The port of the receiver has other queues, or not.
+    void expect_one_of_many(bool is_one) {
+        expectation->is_one_of_many = is_one;
+        receiver.arm(*expectation, map, *tally, clock.now());
+    }
+    /// The whole sending phase, with a receiver whose clock is so much behind that of the senders.
+    void run_behind(Ticks behind) {
+        for (const Ticks end = options.start + (options.frames + 100) * us; static_cast<std::int64_t>(end - clock.time) > 0; clock.time += options.turn) {
+            send();
+            HandClock late{clock.time - behind};
+            receiver.turn(late.now(), late);
+        }
     }
     Rig(const Rig&) = delete;
     Rig& operator=(const Rig&) = delete;
@@ -127,6 +141,7 @@ class Rig {
     HandClock clock;
     Ticks deadline;
     Ticks residual_end;
+    std::optional<run::Expectation> expectation;
 
    private:
     /// As a port does when it opens: every transmit buffer holds the pattern.
@@ -153,7 +168,7 @@ inline MemoryPort::Frame frame_of(std::string_view digits) {
 
 /// Counts of damage; everything not named must be 0.
 struct Damage {
-    std::uint64_t duplicated = 0, reordered = 0, late = 0, corrupted = 0, wrong_length = 0, foreign = 0, stale = 0, neighbor = 0;
+    std::uint64_t duplicated = 0, reordered = 0, late = 0, corrupted = 0, wrong_length = 0, foreign = 0, stale = 0, wrong_time = 0, neighbor = 0;
     friend bool operator==(const Damage&, const Damage&) = default;
 };
 inline Damage damage_of(const tally::ReceiverTally& t) {
@@ -164,6 +179,7 @@ inline Damage damage_of(const tally::ReceiverTally& t) {
             .wrong_length = t.wrong_length_frames,
             .foreign = t.foreign_frames,
             .stale = t.stale_frames,
+            .wrong_time = t.wrong_time_frames,
             .neighbor = t.neighbor_frames};
 }
 

@@ -219,7 +219,7 @@ TEST_CASE("the tallies of two queues add up, and the longest gap stays the longe
         t->stale_frames = n + 7;
         t->neighbor_frames = n + 8;
         t->max_poll_gap = n + 9;
-        t->gap_excess = n + 10;
+        t->gap_excess[0] = n + 10;
         t->latency.record(n);
         return t;
     };
@@ -235,7 +235,7 @@ TEST_CASE("the tallies of two queues add up, and the longest gap stays the longe
     CHECK(sum->stale_frames == 1114);
     CHECK(sum->neighbor_frames == 1116);
     CHECK(sum->max_poll_gap == 1009);
-    CHECK(sum->gap_excess == 1120);
+    CHECK(sum->gap_excess[0] == 1120);
     CHECK(sum->latency.count() == 2);
     CHECK(sum->latency.max() == 1000);
 }

@@ -50,6 +50,18 @@ auto& right(TrialResult& r) { return r.ports[1]; }
 /// The DUT's CPU was away; how many frames came meanwhile is for the case to say.
 void take_cpu(TrialResult& r) { r.host.dut = {.ring_frames = 256, .cpus = {{.cpu = 0, .stolen_us = 1e5, .absences = 1, .longest_us = 1e5}}}; }
 
+/// Dropped by the right port, as only an extended statistic says.
+void hide_drops(TrialResult& r, std::uint64_t drops) {
+    right(r).before.hidden_drops = {{.name = "rx_discards_phy", .frames = 0}};
+    right(r).after.hidden_drops = {{.name = "rx_discards_phy", .frames = drops}};
+}
+
+/// What the receivers took from the right port, which counted `frames`.
+void see(TrialResult& r, std::uint64_t seen) {
+    right(r).before.seen_frames = 5;
+    right(r).after.seen_frames = 5 + seen;
+}
+
 void lose(tally::DirectionResult& d, std::uint64_t lost) { d.received_frames = d.offered_frames - lost; }
 
 /// `offered` of the intended frames were accepted, and all of them came.
@@ -120,7 +132,31 @@ const std::vector<Case> cases{
     {"missing buffers explain it as well", [](auto& r) { left(r).after.no_buffer_frames = 4; lose(reverse(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
     {"frames that came damaged are lost, and told apart", [](auto& r) { left(r).after.receive_errors = 4; lose(reverse(r), 4); }, Verdict::fail, {"loss", "damaged"}},
     {"damaged frames within the allowed loss", [](auto& r) { r.limits.loss_ratio = 0.005; left(r).after.receive_errors = 4; lose(reverse(r), 4); }, Verdict::pass, {}},
-    {"counters that could not be read excuse nothing and accuse nobody", [](auto& r) { right(r).after = {.is_read = false}; lose(forward(r), 4); }, Verdict::invalid, {"counters", "transmit_not_drained"}},
+    {"counters that could not be read excuse nothing and accuse nobody", [](auto& r) { right(r).after = {.is_read = false}; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
+    {"missed frames and missing buffers may be the same frames", [](auto& r) { right(r).after.missed_frames = right(r).after.no_buffer_frames = 4; lose(forward(r), 8); }, Verdict::fail, {"loss"}},
+    {"missed frames and missing buffers explain as many as the larger says", [](auto& r) { right(r).after.missed_frames = 3; right(r).after.no_buffer_frames = 4; lose(forward(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"drops that only an extended statistic shows", [](auto& r) { hide_drops(r, 4); lose(forward(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"drops of an extended statistic that do not explain the loss", [](auto& r) { hide_drops(r, 4); lose(forward(r), 5); }, Verdict::fail, {"loss"}},
+    {"the port counted what no receiver saw", [](auto& r) { see(r, frames - 1000); lose(forward(r), 1000); }, Verdict::invalid, {"receive_unseen", "loss"}},
+    {"the port counted what no receiver saw, and more was lost", [](auto& r) { see(r, frames - 1000); lose(forward(r), 1001); }, Verdict::fail, {"loss"}},
+    {"the port counted what no receiver saw, and nothing was lost", [](auto& r) { see(r, frames - 1000); }, Verdict::pass, {}},
+    {"unseen frames that the port says it missed are not counted twice", [](auto& r) { see(r, frames - 4); right(r).after.missed_frames = 4; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
+    {"a port whose count is not exact accuses nobody", [](auto& r) { right(r).before.seen_frames = right(r).after.seen_frames = std::nullopt; lose(forward(r), 1000); }, Verdict::fail, {"loss"}},
+    {"PAUSE and damaged frames that the port counted reach no receiver", [](auto& r) { see(r, frames - 4); right(r).after.receive_errors = 4; lose(forward(r), 4); }, Verdict::fail, {"loss", "damaged"}},
+    {"receivers that saw more than the port counted prove nothing", [](auto& r) { see(r, frames + 9); lose(forward(r), 4); }, Verdict::fail, {"loss"}},
+    {"a counter that goes backwards is not read", [](auto& r) { right(r).before.missed_frames = 7; right(r).after.missed_frames = 3; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
+    {"a counter that wraps is not read", [](auto& r) { right(r).before.received_frames = 0xFFFF'FF00; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
+    {"a counter that reads all ones is not read", [](auto& r) { right(r).after.missed_frames = ~0ULL; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
+    {"a counter of 32 bits that reads all ones is not read", [](auto& r) { left(r).after.no_buffer_frames = 0xFFFF'FFFF; }, Verdict::invalid, {"counters"}},
+    {"an extended statistic that goes backwards explains nothing", [](auto& r) { hide_drops(r, 4); right(r).before.hidden_drops[0].frames = 5; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
+    {"PAUSE frames on the sending port of a constant load", [](auto& r) { left(r).after.pause_frames = 9; }, Verdict::pass, {}},
+    {"PAUSE frames on the sending port of a burst", [](auto& r) { make_burst(r, 0); left(r).after.pause_frames = 9; }, Verdict::invalid, {"flow_control"}},
+    // clocks
+    {"frames of this trial from the receiver's future", [](auto& r) { lose(forward(r), frames); forward(r).wrong_time_frames = frames; forward(r).ahead_us = 14; }, Verdict::invalid, {"clock_difference", "loss"}},
+    {"frames of the wrong time that do not explain the loss", [](auto& r) { lose(forward(r), 9); forward(r).wrong_time_frames = 8; forward(r).before_start_us = 14; }, Verdict::fail, {"loss"}},
+    {"clocks of two workers that are apart", [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 3, .offset_us = -25, .uncertainty_us = 1}}; }, Verdict::invalid, {"clock_difference"}},
+    {"clocks of two workers, each within the limit of the first, are apart", [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 2, .offset_us = 6}, {.cpu = 3, .offset_us = -6}}; }, Verdict::invalid, {"clock_difference"}},
+    {"clocks that may be apart by less than is known", [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 3, .offset_us = 25, .uncertainty_us = 20}}; }, Verdict::pass, {}},
     {"counters that could not be read before", [](auto& r) { left(r).before.is_read = false; }, Verdict::invalid, {"counters"}},
     {"answers that were dropped may explain any loss of that side", [](auto& r) { right(r).after.dropped_answers = 1; lose(forward(r), 5000); }, Verdict::invalid, {"answers_dropped", "loss"}},
     {"answers that were dropped explain nothing on the other side", [](auto& r) { left(r).after.dropped_answers = 1; lose(forward(r), 5000); }, Verdict::fail, {"loss"}},
@@ -179,6 +215,25 @@ TEST_CASE("trials are judged by their counts") {
             for (const auto& reason : r.reasons) CHECK_FALSE(reason.text.empty());
         }
     }
+}
+
+TEST_CASE("PAUSE on the sending port is a note where it changes no verdict, and says on which side") {
+    auto r = clean();
+    left(r).after.pause_frames = 9;
+    tally::judge(r);
+    CHECK(r.verdict == Verdict::pass);
+    REQUIRE(r.notes.size() == 1);
+    CHECK(std::string{r.notes[0].code} == "flow_control");
+    CHECK(r.notes[0].text.starts_with("forward: 9 PAUSE frames on the tester's sending port"));
+}
+
+TEST_CASE("a reason says which of a port's counters spoke, and why they are not added") {
+    auto r = clean();
+    right(r).after.missed_frames = 3;
+    right(r).after.no_buffer_frames = 4;
+    lose(forward(r), 4);
+    tally::judge(r);
+    CHECK(r.reasons[0].text.find("missed 4 frames (imissed 3, rx_nombuf 4; these may count the same frames") != std::string::npos);
 }
 
 // The one thing that is known of a DUT is what the host did to its CPUs, where it lives on this host. It is recorded; frames that may

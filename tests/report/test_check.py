@@ -115,6 +115,7 @@ def test_ports_are_whole_at_80_columns(is_resolved: bool) -> None:
     assert "9,000" in text
     assert "2 queues of 2,048 frames" in " ".join(text.split())
     assert "udp4: sdfn" in text
+    assert "unknown: the driver does not say" in " ".join(text.split())
     assert ("02:00:00:00:d0:01" in text) == is_resolved
     lines = text.splitlines()
     left, right = lines[1].index("left"), lines[1].index("right")
@@ -129,6 +130,7 @@ def make_port(side: SideName, number: int, *, is_resolved: bool) -> PortFacts:
     opened = {
         "device": LONG.format(number), "driver": "net_memif", "mac": "02:00:00:00:00:01", "link_up": True, "line_rate_bps": 1e10,
         "receive_ring_frames": 2048, "transmit_ring_frames": 2048, "hardware_stamps": "none",
+        "flow_control": "unknown", "receive_count": "exact",
     }  # fmt: skip
     resolved: dict[str, object] = {side: {"dut_mac": "02:00:00:00:d0:01", "static": False}} if is_resolved else {}
     interface = InterfaceFacts(mtu=9000, flow_hash={"udp4": "sdfn", "udp6": None})

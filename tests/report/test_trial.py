@@ -14,8 +14,9 @@ from evenhand.plan import UdpRange, make_plan
 from evenhand.procedure import Profile
 from evenhand.report import summary_lines, trial_report
 from evenhand.report.invalid import OF_THE_HOST, next_lines
+from evenhand.report.trial import describe_clock_offsets
 from evenhand.search import ThroughputGoal, find_throughput
-from evenhand.trial import Load, Reason, SimulatedMeasurer, TakenCpu, TrialResult, Verdict, describe_taken
+from evenhand.trial import ClockOffset, Load, Reason, SimulatedMeasurer, TakenCpu, TrialResult, Verdict, describe_taken
 from tests.report.test_throughput import shown
 
 PLANS = pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
@@ -124,3 +125,15 @@ def _codes(schema: object) -> list[str]:
         own = schema.get("code", {}).get("enum", []) if isinstance(schema.get("code"), dict) else []
         return own + [code for part in schema.values() for code in _codes(part)]
     return [code for part in schema for code in _codes(part)] if isinstance(schema, list) else []
+
+
+def test_notes_and_clocks_are_shown_beside_the_verdict() -> None:
+    offsets = (ClockOffset(cpu=2, offset_us=0, uncertainty_us=0), ClockOffset(cpu=3, offset_us=-1.2, uncertainty_us=0.045))
+    assert describe_clock_offsets(offsets) == "Clocks of the workers' CPUs, against CPU 2: CPU 3 -1.200 us (give or take 0.045 us)."
+    assert describe_clock_offsets(offsets[:1]) == ""
+    noted = replace(
+        trial(), clock_offsets=offsets, notes=(Reason(code="flow_control", text="forward: 9 PAUSE frames on the sending port"),)
+    )
+    text = " ".join(shown(trial_report(noted)).split())
+    assert "Note: flow_control: forward: 9 PAUSE frames" in text
+    assert "against CPU 2: CPU 3 -1.200 us" in text

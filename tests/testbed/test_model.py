@@ -56,6 +56,21 @@ def test_a_good_file_becomes_an_open_request_that_fits_the_contract(tmp_path: Pa
     assert request["host"] == {"memory_mb": 1024, "hugepages": False}
 
 
+def test_the_time_to_wait_for_a_link_is_told_to_the_engine(tmp_path: Path) -> None:
+    testbed = read_testbed(write(tmp_path, GOOD.replace("[left]", '[left]\nlink_timeout = "45s"')))
+    request = testbed.open_request(make_plan("gateway_v6"), frame_size=84, seed=1)
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
+    assert request["ports"]["left"]["link_timeout_s"] == 45
+    assert "link_timeout_s" not in request["ports"]["right"]
+
+
+@pytest.mark.parametrize("value", ['"0s"', '"601s"', "45", '"soon"'])
+def test_a_time_to_wait_for_a_link_that_is_none_is_refused_by_its_place(tmp_path: Path, value: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        read_testbed(write(tmp_path, GOOD.replace("[left]", f"[left]\nlink_timeout = {value}")))
+    assert caught.value.where.endswith(": left.link_timeout")
+
+
 @pytest.mark.parametrize(("value", "vlans"), [("100", [100]), ("[200, 100]", [200, 100]), ("[4094]", [4094])])
 def test_the_tags_of_a_link_are_told_to_the_engine(tmp_path: Path, value: str, vlans: list[int]) -> None:
     """R5180-09: a tag makes the smallest frame larger and the line rate smaller, on the link that has it."""

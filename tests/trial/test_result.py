@@ -56,6 +56,34 @@ def test_a_document_of_another_shape_is_an_engine_error(passed: dict[str, Any], 
         TrialResult.from_contract(passed)
 
 
+def test_counters_that_may_count_the_same_frame_are_not_added_up(passed: dict[str, Any]) -> None:
+    """Two counters of 3 and 5 frames, and an extended statistic of 4: 5 at the least, and no more is known."""
+    port = passed["ports"]["left"]
+    for moment, missed, no_buffer, hidden in (("before", 1, 1, 1), ("after", 4, 6, 5)):
+        port[moment].update(missed_frames=missed, no_buffer_frames=no_buffer, hidden_drops={"rx_discards_phy": hidden})
+    assert TrialResult.from_contract(passed).missed_frames == 5
+
+
+@pytest.mark.parametrize(("before", "after"), [(9, 3), (0, 2**64 - 1)])
+def test_a_counter_that_was_not_read_is_no_number_of_frames(passed: dict[str, Any], before: int, after: int) -> None:
+    """Issue: "missed 18446744073709551216 frames"."""
+    port = passed["ports"]["left"]
+    port["before"]["missed_frames"], port["after"]["missed_frames"] = before, after
+    assert TrialResult.from_contract(passed).missed_frames == 0
+
+
+def test_notes_and_offsets_of_clocks_are_read_and_absent_in_earlier_runs(passed: dict[str, Any]) -> None:
+    passed.pop("notes", None)
+    passed["clock"].pop("offsets", None)
+    earlier = TrialResult.from_contract(passed)
+    assert (earlier.notes, earlier.clock_offsets) == ((), ())
+    passed["notes"] = [{"code": "flow_control", "text": "forward: 9 PAUSE frames"}]
+    passed["clock"]["offsets"] = [{"cpu": 2, "offset_us": 0, "uncertainty_us": 0}, {"cpu": 3, "offset_us": -1.2, "uncertainty_us": 0.045}]
+    result = TrialResult.from_contract(passed)
+    assert result.notes == (Reason(code="flow_control", text="forward: 9 PAUSE frames"),)
+    assert [offset.offset_us for offset in result.clock_offsets] == [0, -1.2]
+
+
 def test_a_pass_that_lost_a_frame_in_one_direction_is_a_bug(passed: dict[str, Any]) -> None:
     """R2544-07: a surplus or a duplicate elsewhere cannot hide the loss."""
     forward = passed["directions"]["forward"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -67,8 +67,9 @@ from evenhand.report.check import (
     ports_table,
     unreached_line,
 )
+from evenhand.report.trial import describe_clock_offsets
 from evenhand.testbed import Tester, check_rate, lay_out_workers
-from evenhand.trial import EngineSession, Watch, find_engine, watch
+from evenhand.trial import EngineSession, Watch, find_engine, read_clock_offsets, watch
 from evenhand.units import format_duration, parse_duration
 
 EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --looped"
@@ -231,6 +232,7 @@ class _Run:
                 self._testbed = _unopened_document(setup, error)
                 return
             ports = _ports(setup, tester)
+            offsets = read_clock_offsets(tester.opened.get("clock_offsets") or ())
             self.unresolved, self.unreached = tester.unresolved, tester.unreached
             self._testbed = {
                 "name": setup.name,
@@ -238,11 +240,14 @@ class _Run:
                 "unresolved": None if tester.unresolved is None else str(tester.unresolved),
                 "unreached": None if tester.unreached is None else str(tester.unreached),
                 "ports": {port.side: port.to_document() for port in ports},
+                "clock_offsets": [asdict(offset) for offset in offsets],
             }
             if not self._is_json:
                 console = out()
                 console.print()
                 console.print(ports_table(ports))
+                if len(offsets) > 1:
+                    console.print(describe_clock_offsets(offsets), markup=False)
                 console.print(dut_line(tester.unresolved, ports), markup=False)
                 if tester.unreached is not None:
                     console.print(unreached_line(tester.unreached), markup=False)

@@ -44,6 +44,10 @@ class PortFacts:
     transmit_ring_frames: int
     hardware_stamps: str
     """Whether it stamps frames when they arrive: `none`, or `unused`: it could, but all stamps are taken by software."""
+    flow_control: str
+    """Ethernet PAUSE: `off`, `on` (it cannot be switched off), `none` (a software port), or `unknown` (the driver does not say)."""
+    receive_count: str
+    """`exact`: the port counts each frame that comes in, so that its count is held against what the receivers saw; else `unknown`."""
     dut_mac: str | None
     """None if the DUT did not answer."""
     is_dut_mac_static: bool
@@ -87,6 +91,7 @@ def port_facts(
             transmit_queues=sum(sender["side"] == side for worker in workers for sender in worker.get("senders", ())),
             receive_ring_frames=int(port["receive_ring_frames"]), transmit_ring_frames=int(port["transmit_ring_frames"]),
             hardware_stamps=str(port["hardware_stamps"]),
+            flow_control=str(port["flow_control"]), receive_count=str(port.get("receive_count", "unknown")),
             dut_mac=dut.get("dut_mac"), is_dut_mac_static=bool(dut.get("static", False)),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:

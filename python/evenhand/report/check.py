@@ -111,6 +111,16 @@ STAMPS = {"none": "not on this port", "unused": "on this port, not used"}
 """Of arriving frames, by what the engine says."""
 
 
+FLOW_CONTROL = {
+    "off": "switched off",
+    "on": "on; it cannot be switched off",
+    "none": "none: a software port",
+    "unknown": "unknown: the driver does not say",
+}
+"""Ethernet PAUSE, by what the engine says."""
+RECEIVE_COUNT = {"exact": "exact: compared with the frames seen", "unknown": "unknown: not compared"}
+
+
 def ports_table(ports: Sequence[PortFacts]) -> Table:
     """A column for each port."""
     table = _table("Ports")
@@ -127,6 +137,8 @@ def ports_table(ports: Sequence[PortFacts]) -> Table:
         ("receive", [_queues(port.receive_queues, port.receive_ring_frames) for port in ports]),
         ("transmit", [_queues(port.transmit_queues, port.transmit_ring_frames) for port in ports]),
         ("hardware stamps", [STAMPS[port.hardware_stamps] for port in ports]),
+        ("flow control", [FLOW_CONTROL[port.flow_control] for port in ports]),
+        ("frames counted", [RECEIVE_COUNT[port.receive_count] for port in ports]),
         ("hash", [_hash(port.flow_hash) for port in ports]),
         ("DUT's MAC", [_dut_mac(port) for port in ports]),
     ]

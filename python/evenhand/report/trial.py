@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,7 +13,7 @@ from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile
 from evenhand.report.invalid import next_lines
 from evenhand.report.throughput import VERDICT_STYLES
-from evenhand.trial import DirectionResult, TrialResult, join_directions
+from evenhand.trial import ClockOffset, DirectionResult, TrialResult, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
 MOST_TENTHS = 10
@@ -32,6 +32,7 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("wrong length frames", lambda d: format_count(d.wrong_length_frames)),
     ("foreign frames", lambda d: format_count(d.foreign_frames)),
     ("stale frames", lambda d: format_count(d.stale_frames)),
+    ("frames of the wrong time", lambda d: format_count(d.wrong_time_frames)),
     ("ARP and ND frames", lambda d: format_count(d.neighbor_frames)),
     ("latency min / mean", lambda d: f"{_latency(d.latency.min_ns)} / {_latency(d.latency.mean_ns)}"),
     ("latency p50 / p99", lambda d: f"{_latency(d.latency.p50_ns)} / {_latency(d.latency.p99_ns)}"),
@@ -76,13 +77,23 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     lines.append(
         Text(f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by {format_ppm(result.clock_error_ppm)}.")
     )
+    if result.clock_offsets:
+        lines.append(Text(describe_clock_offsets(result.clock_offsets)))
     lines.append(Text(host_line(result)))
     lines += [Text(line) for line in next_lines([result])]
     if profile is not None:
         lines += [Text(line) for line in profile.sent_lines]
+    lines += [Text(f"Note: {note.code}: {note.text}") for note in join_directions(result.notes)]
     deviations = (*(() if profile is None else profile.deviations), *result.deviations)
     lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in deviations]
     return Group(*lines)
+
+
+def describe_clock_offsets(offsets: Sequence[ClockOffset]) -> str:
+    """`Clocks of the workers' CPUs, against CPU 2: CPU 3 +0.012 us (give or take 0.045 us).`; empty if there is only one."""
+    first, *others = offsets
+    parts = [f"CPU {each.cpu} {each.offset_us:+,.3f} us (give or take {each.uncertainty_us:,.3f} us)" for each in others]
+    return f"Clocks of the workers' CPUs, against CPU {first.cpu}: {', '.join(parts)}." if parts else ""
 
 
 def _has_one_flow(profile: Profile | None) -> bool:

@@ -132,6 +132,8 @@ class TestbedPort(_Table):
     """Bits per second, for ports that do not know it. In the file: `"10Gbps"`."""
     receive_ring_frames: RingFrames | None = None
     transmit_ring_frames: RingFrames | None = None
+    link_timeout: Annotated[Duration, Field(le=600)] | None = None
+    """How long to wait for the link when the port is opened, in seconds; default 30 for a PCI device, else 10. In the file: `"60s"`."""
     vlan: Annotated[
         tuple[Annotated[int, Field(ge=1, le=LARGEST_VLAN)], ...], Field(max_length=MOST_TAGS, strict=False), BeforeValidator(as_vlans)
     ] = ()
@@ -146,7 +148,7 @@ class TestbedPort(_Table):
         port = {
             "device": self.device, "mac": self.mac, "dut_mac": self.dut_mac, "line_rate_bps": self.line_rate,
             "receive_ring_frames": self.receive_ring_frames, "transmit_ring_frames": self.transmit_ring_frames,
-            "vlan": list(self.vlan) or None,
+            "vlan": list(self.vlan) or None, "link_timeout_s": self.link_timeout,
         }  # fmt: skip
         return {key: value for key, value in port.items() if value is not None}
 

@@ -20,6 +20,7 @@ from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.replay import Replay, was_offered
 from evenhand.trial.result import (
     CONTRACT,
+    ClockOffset,
     Deviation,
     Reason,
     TakenCpu,
@@ -31,6 +32,7 @@ from evenhand.trial.result import (
     describe_reasons,
     describe_taken,
     join_directions,
+    read_clock_offsets,
 )
 from evenhand.trial.simulated import SimulatedMeasurer
 from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock, watch
@@ -47,6 +49,7 @@ __all__ = [
     "USUAL_OVERDUE_AFTER_US",
     "Burst",
     "ClassCount",
+    "ClockOffset",
     "CpuStalls",
     "DelayWish",
     "Delays",
@@ -84,6 +87,7 @@ __all__ = [
     "join_directions",
     "learn",
     "name_first",
+    "read_clock_offsets",
     "was_offered",
     "watch",
 ]

@@ -116,6 +116,8 @@ class DirectionResult:
     latency: Latency
     lost_by_tenth: tuple[int, ...]
     first_lost: tuple[int, ...]
+    wrong_time_frames: int = 0
+    """With the number of this trial, but a time before its start or in the future."""
     delays: Delays | None = None
     """Only where the trial was asked for them."""
     classes: tuple[ClassCount, ...] = ()
@@ -172,6 +174,7 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
             p99_ns=optional(latency["p99_ns"]),
             p999_ns=optional(latency["p999_ns"]),
         ),
+        wrong_time_frames=whole(document, "wrong_time_frames") if "wrong_time_frames" in document else 0,
         lost_by_tenth=tuple(int(number(n)) for n in document["lost_by_tenth"]),
         first_lost=tuple(int(number(n)) for n in document["first_lost"]),
         delays=_delays(document["delays"]) if "delays" in document else None,

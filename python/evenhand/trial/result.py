@@ -19,8 +19,12 @@ CONTRACT = 1
 """Version of contract/*.schema.json that this code reads and writes."""
 
 
-_NO_MOMENT = frozenset({"offered_load", "port_refused", "transmit_not_drained", "clock", "link", "stopped", "counters", "duplicates"})
+_NO_MOMENT = frozenset(
+    {"offered_load", "port_refused", "transmit_not_drained", "clock", "clock_difference", "link", "stopped", "counters", "duplicates"}
+)
 """Codes of what the next trial will hardly be without."""
+_NO_COUNT = 1 << 63
+"""A counter that reads all ones is not read."""
 _MATTERS_US = 1000
 """A CPU that was taken for less is no cause of what was late by more than that."""
 _MOMENTS = 0.25
@@ -131,6 +135,23 @@ class TakenCpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockOffset:
+    """How far the tick counter of a worker's CPU is ahead of the first worker's, as measured when the ports were opened."""
+
+    cpu: int
+    offset_us: float
+    uncertainty_us: float
+
+
+def read_clock_offsets(document: Iterable[Mapping[str, Any]]) -> tuple[ClockOffset, ...]:
+    """Of an `open` or `trial` reply's array; empty if there is none, as in runs of earlier versions."""
+    return tuple(
+        ClockOffset(cpu=whole(each, "cpu"), offset_us=number(each["offset_us"]), uncertainty_us=number(each["uncertainty_us"]))
+        for each in document
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialResult:
     """One trial: load and duration that were asked for, counts, verdict."""
 
@@ -157,6 +178,10 @@ class TrialResult:
     """Of the DUT; None if the DUT is not on this host, or nobody said where it runs."""
     tester_cpus: tuple[TakenCpu, ...] = ()
     """Of the tester's workers; empty if it is not known."""
+    notes: tuple[Reason, ...] = ()
+    """What a reader should know although it changes no verdict, such as PAUSE frames at the sending port."""
+    clock_offsets: tuple[ClockOffset, ...] = ()
+    """Of the workers' CPUs, the first being 0; empty with one worker, or if they were not measured."""
     raw: Mapping[str, Any] = field(repr=False, compare=False)
     """The document as the engine wrote it, for storage."""
 
@@ -244,6 +269,8 @@ class TrialResult:
             clock_error_ppm=number(document["clock"]["error_ppm"]),
             watched_cpus=_watched_cpus(document.get("host") or {}),
             tester_cpus=_tester_cpus(document.get("host") or {}),
+            notes=tuple(Reason(code=str(n["code"]), text=str(n["text"])) for n in document.get("notes") or ()),
+            clock_offsets=read_clock_offsets(document["clock"].get("offsets") or ()),
             raw=document,
         )
 
@@ -286,5 +313,10 @@ def _check_verdict(result: TrialResult) -> None:
 
 
 def _missed(port: Mapping[str, Any]) -> int:
-    lost_here = ("missed_frames", "no_buffer_frames")
-    return sum(whole(port["after"], key) - whole(port["before"], key) for key in lost_here)
+    """Several counters may count the same frame, so it is the largest of them. One that went backwards was not read; the trial is INVALID
+    (`counters`)."""
+    before, after = port["before"], port["after"]
+    lost_here = [whole(after, key) - whole(before, key) for key in ("missed_frames", "no_buffer_frames")]
+    hidden = after.get("hidden_drops") or {}
+    lost_here += [whole(hidden, name) - whole(before["hidden_drops"], name) for name in hidden]
+    return max(0, *(lost for lost in lost_here if lost < _NO_COUNT))
