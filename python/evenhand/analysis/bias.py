@@ -15,8 +15,8 @@ from evenhand.analysis.medians import Measured, MedianRatio, Pool, median_ratio
 from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
 from evenhand.analysis.ranks import least_p_value, lower_p_value
-from evenhand.analysis.ratios import SAME_WITHIN
-from evenhand.analysis.words import show_percent, show_probability, show_value
+from evenhand.analysis.ratios import COARSE, SAME_WITHIN
+from evenhand.analysis.words import show_percent, show_probability, show_value, too_coarse
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.units import format_count
@@ -135,6 +135,9 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     counts = f"{ratio.counts[0]} and {ratio.counts[1]} values"
     if ratio.ratio is None:
         return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty="Many addresses gave nothing to compare with.")
+    if ratio.search_width > COARSE:
+        certainty = f"Not known: {too_coarse(ratio.search_width)}."
+        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=certainty)
     is_tested = fewest >= LEAST_FOR_TEST and least_p_value(len(lower), len(upper)) <= alpha
     interval = ratio.interval
     is_same = abs(ratio.ratio - 1) < SAME_WITHIN
@@ -159,7 +162,8 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     kind = "hides" if ratio.ratio < 1 else "shows_more"
     if not is_tested:
         return _Finding(kind=kind, ratio=ratio, p_value=None, certainty=_unsure(fewest))
-    p_value = lower_p_value(lower, upper) if kind == "hides" else lower_p_value(upper, lower)
+    # As close as the brackets of the searches allow.
+    p_value = lower_p_value(one.uppers or lower, upper) if kind == "hides" else lower_p_value(other.uppers or upper, lower)
     test = f"exact one-sided Mann-Whitney test of {counts}: {show_probability(p_value)}, level {LEVEL:g} / {comparisons} (Bonferroni)"
     if p_value > alpha:
         return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=f"The difference is no more than noise ({test}).")

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from evenhand.analysis.likeness import Match, flat, match_points, measured_conditions, show_in_short, unlike_in
+from evenhand.analysis.likeness import Match, flat, match_points, measured_conditions, show_in_short, start_of, unlike_in
 from evenhand.analysis.medians import MedianRatio, median_ratio
 from evenhand.analysis.words import join
 from evenhand.errors import RequestError
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import FIGURES, CampaignRecord, Figure, PointRecord, PointState
+from evenhand.units import format_count
 
 MOST_NAMED = 5
+SAME_START = 0.05
+"""Searches that begin where others ended begin at loads that differ by the noise; that is no other setting."""
 METHOD = (
     "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not give the same ratio: its"
     " interval holds the factors between the runs that an exact Mann-Whitney test does not refute (Hodges-Lehmann). If the runs differ by"
@@ -44,6 +47,8 @@ class ComparedValue:
     """The same where more of the figure is better, else its reciprocal: below 1 is worse. None: no number, so it cannot be told."""
     unlike: tuple[str, ...]
     """In what it was not measured alike."""
+    upper: float | None = None
+    """The median limit lies between the median and this (`PointRecord.median_upper`)."""
 
     @property
     def is_interval_too_weak(self) -> bool:
@@ -66,6 +71,7 @@ class ComparedValue:
         return {
             "key": self.key,
             "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "upper": self.upper,
             "at_maximum": self.at_maximum,
             "reason": self.reason,
             "ratio": None if self.ratio is None else self.ratio.to_document(),
@@ -88,12 +94,15 @@ class PointComparison:
     reason: str | None
     others: tuple[ComparedValue, ...]
     """In the order of the runs."""
+    upper: float | None = None
+    """As `ComparedValue.upper`, of the first run."""
 
     def to_document(self) -> dict[str, Any]:
         return {
             "key": self.key,
             "figure": {"name": self.figure.name, "unit": self.figure.unit, "is_higher_better": self.figure.is_higher_better},
             "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "upper": self.upper,
             "at_maximum": self.at_maximum,
             "reason": self.reason,
             "others": [other.to_document() for other in self.others],
@@ -146,6 +155,8 @@ class Comparison:
     unlike: tuple[str, ...]
     """In what they do not measure the same; not empty only if that was allowed."""
     differences: tuple[SetupDifference, ...]
+    notes: tuple[str, ...] = ()
+    """What makes their points no other question, but may move an answer within the brackets of the searches."""
 
     def performances(self, other: int) -> list[float]:
         """Of all points that have one; `other` counts from 0, the second run."""
@@ -168,6 +179,7 @@ class Comparison:
             "points": [point.to_document() for point in self.points],
             "unlike": list(self.unlike),
             "differences": [difference.to_document() for difference in self.differences],
+            "notes": list(self.notes),
             "method": METHOD,
         }
 
@@ -202,6 +214,7 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
         ),
         unlike=tuple(unlike),
         differences=tuple(_differences(records)),
+        notes=tuple(note for other, match in zip(others, matches, strict=True) for note in _starts(first, other, match)),
     )
 
 
@@ -248,16 +261,28 @@ def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: Match) ->
     return lines
 
 
+def _starts(first: CampaignRecord, other: CampaignRecord, match: Match) -> Iterator[str]:
+    """Points whose searches began at loads that differ by more than `SAME_START`: they end elsewhere on the same bracket."""
+    found = [(first.points[i].point.key, start_of(first.points[i]), start_of(point)) for i, point in match.of.items()]
+    apart = [(key, a, b) for key, a, b in found if a != b and (a is None or b is None or abs(a - b) > SAME_START * max(a, b))]
+    if apart:
+        key, *starts = apart[0]
+        shown = " against ".join("its own start" if start is None else f"{format_count(round(start))} fps" for start in starts)
+        more = "" if len(apart) == 1 else f", and at {format_count(len(apart) - 1)} more"
+        yield f"{other.path.name}: searches did not begin at the same load as those of {first.path.name} at {key} ({shown}){more}"
+
+
 def _compare_point(point: PointRecord, others: Sequence[tuple[PointRecord | None, bool]]) -> PointComparison:
     """Each of the others with whether it is of the same kind of run."""
     figure = FIGURES[point.point.procedure]
     return PointComparison(
         key=point.point.key,
         figure=figure,
-        statistics=Statistics.of(point.values),
+        statistics=Statistics.of(point.values, point.uppers),
         at_maximum=point.at_maximum,
         reason=_why_none(point),
         others=tuple(_compared(point, other, figure, of_one_kind) for other, of_one_kind in others),
+        upper=point.median_upper,
     )
 
 
@@ -269,12 +294,13 @@ def _compared(point: PointRecord, other: PointRecord | None, figure: Figure, of_
         ratio = median_ratio(other, point)
     return ComparedValue(
         key=other.point.key,
-        statistics=Statistics.of(other.values),
+        statistics=Statistics.of(other.values, other.uppers),
         at_maximum=other.at_maximum,
         reason=_why_none(other),
         ratio=ratio,
         performance=None if ratio is None else _performance(ratio, other.values, figure),
         unlike=unlike_in(point, other, of_one_kind),
+        upper=other.median_upper,
     )
 
 

@@ -17,6 +17,10 @@ from evenhand.units import format_count
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
 """What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""
+BRACKETS = (
+    "`a .. b`: the searches ended with these medians of the highest load that passed and the lowest that failed. The limit lies between"
+    " them, so the intervals are as wide as that allows."
+)
 CAPPED = (
     "`>=` and `<=`: the highest load that was tried passed, and a median is a lower bound. `?`: both are, so the runs may differ above it."
     " Give a higher maximum-rate."
@@ -59,9 +63,12 @@ def comparison_lines(comparison: Comparison, *, fail_below: float | None = None)
     if any(not point.figure.is_higher_better for point in comparison.points):
         lines.append("Of a latency, PDV, loss, interval or recovery less is better: there a ratio above 1 is worse.")
     lines += method_lines(comparison)
+    if any(point.upper is not None or any(value.upper is not None for value in point.others) for point in comparison.points):
+        lines.append(BRACKETS)
     if any(value.ratio is not None and value.ratio.bound != "none" for point in comparison.points for value in point.others):
         lines.append(CAPPED)
     lines += [f"Not measured alike: {line}." for line in comparison.unlike]
+    lines += [f"Note: {note}." for note in comparison.notes]
     if not comparison.differences:
         lines.append("Nothing differs in what is known of the set-ups.")
     if fail_below is not None:
@@ -121,11 +128,12 @@ def show_ratio_of(value: ComparedValue) -> str:
 
 
 def show_median(of: PointComparison | ComparedValue, figure: Figure) -> str:
-    """With how many repetitions, or why there is none."""
+    """With the bracket of the searches and how many repetitions, or why there is none."""
     if of.statistics is None:
         return of.reason or "-"
     bound, _, _ = bounds_of(of.at_maximum, of.statistics.count)
-    return f"{bound}{show_number(of.statistics.median, figure)} ({of.statistics.count})"
+    bracket = "" if of.upper is None else f" .. {show_number(of.upper, figure)}"
+    return f"{bound}{show_number(of.statistics.median, figure)}{bracket} ({of.statistics.count})"
 
 
 def _table(comparison: Comparison, other: int) -> FittedTable:

@@ -56,7 +56,7 @@ def render_comparison(comparison: Comparison, *, fail_below: float | None = None
         differences_title=TITLE_OF_DIFFERENCES,
         unlike=comparison.unlike,
         below=[f"{point.run.file}, {point.key}" for point in below],
-        method=" ".join(method_lines(comparison)),
+        method=" ".join([*method_lines(comparison), *(f"Note: {note}." for note in comparison.notes)]),
     )
 
 
