@@ -2,7 +2,9 @@
 """Analysis: what one address pair shows of a DUT, from results alone (SEED-07).
 
 The frames of one address pair differ in their UDP ports (SEED-46). So a DUT that forwards less with one pair than with many addresses does
-not spread its load by ports. Nothing that is known of the DUT has a say in it; its setting tells apart what was measured under which.
+not spread its load as well with ports alone. That it does not hash them at all is claimed only where the results say so: one pair has the
+share of one element of n, or fixed ports give the same rate. Nothing that is known of the DUT has a say in it; its setting tells apart
+what was measured under which.
 """
 
 from __future__ import annotations
@@ -74,12 +76,16 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
         return None
     finding = _compare(pair, many.pool, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons)
     hashes_ports: bool | None = None
-    if varying is not None and finding.kind == "hides":
-        hashes_ports = False
-    elif varying is not None and fixed is not None and finding.kind == "same":
+    is_hiding = varying is not None and finding.kind == "hides"
+    if is_hiding and finding.ratio.bound == "none":
+        hashes_ports = False if _is_one_of_n(finding.ratio.ratio) else None
+    if varying is not None and fixed is not None and finding.kind in ("hides", "same"):
         fewest = min(len(varying.values), len(fixed.values))
         ports = _compare(fixed, varying, fewest=fewest, comparisons=DIRECTIONS_OF_TEST)
-        hashes_ports = True if ports.kind == "hides" else None
+        if ports.kind == "hides":
+            hashes_ports = True
+        elif is_hiding and ports.kind == "same":
+            hashes_ports = False
     key = many.curve.key
     return BiasVerdict(
         plan=key.plan,
@@ -95,6 +101,15 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
         sentence=_sentence(finding, many, pair, hashes_ports=hashes_ports, is_varying=varying is not None),
         certainty=finding.certainty,
     )
+
+
+def _is_one_of_n(share: float | None) -> bool:
+    """Whether one address pair shows what one of n equal elements does, for an n from 2: within 5 percent, and within a quarter of the
+    distance to the next n, since of many elements any share is near to one."""
+    if not share:
+        return False
+    elements = round(1 / share)
+    return elements >= 2 and abs(share * elements - 1) <= min(SAME_WITHIN, 1 / (4 * elements))
 
 
 def ports_vary(record: PointRecord) -> bool:
@@ -198,7 +213,13 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
     values = f"{with_one} against {with_many} per direction"
     share = finding.ratio.ratio
     if finding.kind == "hides" and share is not None:
-        ports = ", and pseudorandom ports do not help: it does not hash ports" if hashes_ports is False else ""
+        ports = ""
+        if hashes_ports is False:
+            ports = ", and pseudorandom ports do not help: it does not hash ports"
+        elif hashes_ports:
+            ports = "; fixed ports show still less, so it hashes ports, but spreads less with one pair"
+        elif is_varying:
+            ports = "; it spreads less with one pair, whose ports vary"
         least = "at least " if many.pool.is_at_least else ""
         hidden = f"{least}{show_percent(1 - share)}"
         biased = "Seems biased" if finding.p_value is None else "Biased"  # too few repetitions for a test
