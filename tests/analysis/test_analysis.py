@@ -195,9 +195,7 @@ def test_one_pair_with_fixed_ports_says_nothing_of_ports() -> None:
     assert "hash ports" not in verdict.sentence
 
 
-@pytest.mark.parametrize(
-    ("one_fps", "is_claimed"), [(4e5, True), (1e5, True), (5e4, True), (7.4e5, False), (3.4e5, False), (5.15e4, False)]
-)
+@pytest.mark.parametrize(("one_fps", "is_claimed"), [(4e5, True), (1e5, True), (5e4, True), (7.4e5, False), (3.4e5, False)])
 @pytest.mark.parametrize("hash_type", ["type1", "type2"])
 def test_that_ports_are_not_hashed_is_claimed_only_of_the_share_of_one_element(
     one_fps: float, is_claimed: bool, hash_type: HashType

@@ -104,12 +104,12 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
 
 
 def _is_one_of_n(share: float | None) -> bool:
-    """Whether one address pair shows what one of n equal elements does, for an n from 2: within 5 percent, and within a quarter of the
-    distance to the next n, since of many elements any share is near to one."""
+    """Whether one address pair shows what one of n equal elements does, for an n from 2, within 5 percent. A tenth and less always
+    is: so little is left of many elements only by a load that does not spread."""
     if not share:
         return False
     elements = round(1 / share)
-    return elements >= 2 and abs(share * elements - 1) <= min(SAME_WITHIN, 1 / (4 * elements))
+    return elements >= 2 and abs(share * elements - 1) <= SAME_WITHIN
 
 
 def ports_vary(record: PointRecord) -> bool:
