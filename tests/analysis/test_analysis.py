@@ -11,6 +11,7 @@ import pytest
 from evenhand.analysis import BiasVerdict, analyse
 from evenhand.analysis.medians import Pool, median_ratio, show_ratio
 from evenhand.analysis.published import FIGURE_7
+from evenhand.analysis.ranks import lower_p_value
 from evenhand.analysis.ratios import _ratio
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict
@@ -192,6 +193,40 @@ def test_one_pair_with_fixed_ports_says_nothing_of_ports() -> None:
     verdict = verdict_of(pair([1e5] * 10, source_ports="fixed", destination_ports="fixed"), many([8e5] * 10))
     assert (verdict.finding, verdict.hashes_ports) == ("hides", None)
     assert "hash ports" not in verdict.sentence
+
+
+@pytest.mark.parametrize(("one_fps", "is_claimed"), [(4e5, True), (1e5, True), (5e4, True), (7.4e5, False), (3.4e5, False)])
+@pytest.mark.parametrize("hash_type", ["type1", "type2"])
+def test_that_ports_are_not_hashed_is_claimed_only_of_the_share_of_one_element(
+    one_fps: float, is_claimed: bool, hash_type: HashType
+) -> None:  # fmt: skip
+    """SEED-07: one of 2, of 8, of 16; a drop of 7.5 percent was said to show it too."""
+    verdict = verdict_of(pair([one_fps] * 10, hash_type=hash_type), many([8e5] * 10, hash_type=hash_type))
+    assert (verdict.finding, verdict.hashes_ports) == ("hides", False if is_claimed else None)
+    assert ("it does not hash ports" in verdict.sentence) is is_claimed
+    assert ("it spreads less with one pair" in verdict.sentence) is not is_claimed
+
+
+@pytest.mark.parametrize(("fixed_fps", "hashes_ports", "said"), [(7e5, False, "it does not hash ports"), (1e5, True, "so it hashes ports")])
+def test_fixed_ports_tell_whether_a_biased_dut_hashes_ports(fixed_fps: float, hashes_ports: bool, said: str) -> None:
+    fixed = pair([fixed_fps] * 10, source_ports="fixed", destination_ports="fixed")
+    verdict = verdict_of(pair([7e5] * 10), fixed, many([8e5] * 10))
+    assert (verdict.finding, verdict.hashes_ports) == ("hides", hashes_ports)
+    assert said in verdict.sentence
+
+
+def test_a_point_with_two_levels_and_an_interval_around_one_hides_nothing() -> None:
+    """SEED-07: the rank test finds the lower level, but the factors between the sets, 1 among them, are not refuted."""
+    high, low = 1e5, 0.7e5
+    one, all_of_it = [low] * 6 + [high] * 4, [high] * 10
+    assert lower_p_value(one, all_of_it) <= 0.025
+    verdict = verdict_of(pair(one), many(all_of_it))
+    assert verdict.ratio is not None
+    assert verdict.ratio.ratio == pytest.approx(0.7)
+    assert verdict.ratio.interval is not None
+    assert verdict.ratio.interval.low <= 1 <= verdict.ratio.interval.high
+    assert verdict.finding == "unknown"
+    assert "does not leave out 1" in verdict.certainty
 
 
 def test_few_repetitions_give_a_verdict_that_says_how_little_it_knows() -> None:

@@ -104,6 +104,7 @@ def test_repetitions_that_agree_are_cut_short_and_it_is_said(evenhand: Run, engi
     ended = evenhand(*line)
     assert ended.code == 0, ended.err
     assert "stopped after 3 of 10 repetitions: the spread of 0 % is within 1 %" in ended.out
+    assert "stopping depended on the values" in ended.out.replace("\n", " ")
     (row,) = evenhand(*line, "--json").json["rows"]
     assert row["stopped_early"].startswith("stopped after 3 of 10")
     assert len(row["repetitions"]) == 3

@@ -104,6 +104,7 @@ def test_an_own_loop_that_is_not_known_says_why() -> None:
     assert found.own_loop_figure("forward", "typical") is None
     assert "not known" in shown(delay_table(found))
     assert "is not known here: ports of net_af_xdp cannot be joined" in "\n".join(delay_lines(found))
+    assert "the 99.9th percentile is their maximum" in "\n".join(delay_lines(found))
     assert found.to_document()["own_loop"] == {
         "unknown": "ports of net_af_xdp cannot be joined to each other", "duration_s": None, "directions": {}
     }  # fmt: skip

@@ -2,7 +2,9 @@
 """Analysis: what one address pair shows of a DUT, from results alone (SEED-07).
 
 The frames of one address pair differ in their UDP ports (SEED-46). So a DUT that forwards less with one pair than with many addresses does
-not spread its load by ports. Nothing that is known of the DUT has a say in it; its setting tells apart what was measured under which.
+not spread its load as well with ports alone. That it does not hash them at all is claimed only where the results say so: one pair has the
+share of one element of n, or fixed ports give the same rate. Nothing that is known of the DUT has a say in it; its setting tells apart
+what was measured under which.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from evenhand.analysis.medians import Measured, MedianRatio, Pool, median_ratio
 from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
 from evenhand.analysis.ranks import least_p_value, lower_p_value
-from evenhand.analysis.ratios import SAME_WITHIN
-from evenhand.analysis.words import show_percent, show_probability, show_value
+from evenhand.analysis.ratios import COARSE, SAME_WITHIN
+from evenhand.analysis.words import show_percent, show_probability, show_value, too_coarse
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.units import format_count
@@ -74,12 +76,16 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
         return None
     finding = _compare(pair, many.pool, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons)
     hashes_ports: bool | None = None
-    if varying is not None and finding.kind == "hides":
-        hashes_ports = False
-    elif varying is not None and fixed is not None and finding.kind == "same":
+    is_hiding = varying is not None and finding.kind == "hides"
+    if is_hiding and finding.ratio.bound == "none":
+        hashes_ports = False if _is_one_of_n(finding.ratio.ratio) else None
+    if varying is not None and fixed is not None and finding.kind in ("hides", "same"):
         fewest = min(len(varying.values), len(fixed.values))
         ports = _compare(fixed, varying, fewest=fewest, comparisons=DIRECTIONS_OF_TEST)
-        hashes_ports = True if ports.kind == "hides" else None
+        if ports.kind == "hides":
+            hashes_ports = True
+        elif is_hiding and ports.kind == "same":
+            hashes_ports = False
     key = many.curve.key
     return BiasVerdict(
         plan=key.plan,
@@ -95,6 +101,15 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
         sentence=_sentence(finding, many, pair, hashes_ports=hashes_ports, is_varying=varying is not None),
         certainty=finding.certainty,
     )
+
+
+def _is_one_of_n(share: float | None) -> bool:
+    """Whether one address pair shows what one of n equal elements does, for an n from 2, within 5 percent. A tenth and less always
+    is: so little is left of many elements only by a load that does not spread."""
+    if not share:
+        return False
+    elements = round(1 / share)
+    return elements >= 2 and abs(share * elements - 1) <= SAME_WITHIN
 
 
 def ports_vary(record: PointRecord) -> bool:
@@ -135,6 +150,9 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     counts = f"{ratio.counts[0]} and {ratio.counts[1]} values"
     if ratio.ratio is None:
         return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty="Many addresses gave nothing to compare with.")
+    if ratio.search_width > COARSE:
+        certainty = f"Not known: {too_coarse(ratio.search_width)}."
+        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=certainty)
     is_tested = fewest >= LEAST_FOR_TEST and least_p_value(len(lower), len(upper)) <= alpha
     interval = ratio.interval
     is_same = abs(ratio.ratio - 1) < SAME_WITHIN
@@ -159,7 +177,8 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     kind = "hides" if ratio.ratio < 1 else "shows_more"
     if not is_tested:
         return _Finding(kind=kind, ratio=ratio, p_value=None, certainty=_unsure(fewest))
-    p_value = lower_p_value(lower, upper) if kind == "hides" else lower_p_value(upper, lower)
+    # As close as the brackets of the searches allow.
+    p_value = lower_p_value(one.uppers or lower, upper) if kind == "hides" else lower_p_value(other.uppers or upper, lower)
     test = f"exact one-sided Mann-Whitney test of {counts}: {show_probability(p_value)}, level {LEVEL:g} / {comparisons} (Bonferroni)"
     if p_value > alpha:
         return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=f"The difference is no more than noise ({test}).")
@@ -194,7 +213,13 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
     values = f"{with_one} against {with_many} per direction"
     share = finding.ratio.ratio
     if finding.kind == "hides" and share is not None:
-        ports = ", and pseudorandom ports do not help: it does not hash ports" if hashes_ports is False else ""
+        ports = ""
+        if hashes_ports is False:
+            ports = ", and pseudorandom ports do not help: it does not hash ports"
+        elif hashes_ports:
+            ports = "; fixed ports show still less, so it hashes ports, but spreads less with one pair"
+        elif is_varying:
+            ports = "; it spreads less with one pair, whose ports vary"
         least = "at least " if many.pool.is_at_least else ""
         hidden = f"{least}{show_percent(1 - share)}"
         biased = "Seems biased" if finding.p_value is None else "Biased"  # too few repetitions for a test

@@ -7,16 +7,20 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from evenhand.analysis.likeness import Match, flat, match_points, measured_conditions, show_in_short, unlike_in
+from evenhand.analysis.likeness import Match, flat, match_points, measured_conditions, show_in_short, start_of, unlike_in
 from evenhand.analysis.medians import MedianRatio, median_ratio
+from evenhand.analysis.ranks import ratio_interval
 from evenhand.analysis.words import join
 from evenhand.errors import RequestError
-from evenhand.procedure.statistics import Statistics
+from evenhand.procedure.statistics import Interval, Statistics
 from evenhand.series.campaign import FIGURES, CampaignRecord, Figure, PointRecord, PointState
+from evenhand.units import format_count
 
 MOST_NAMED = 5
+SAME_START = 0.05
+"""Searches that begin where others ended begin at loads that differ by the noise; that is no other setting."""
 METHOD = (
     "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not give the same ratio: its"
     " interval holds the factors between the runs that an exact Mann-Whitney test does not refute (Hodges-Lehmann). If the runs differ by"
@@ -25,6 +29,13 @@ METHOD = (
 TOO_FEW = "Intervals need four repetitions or more in both runs."
 NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.")
 """Of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was started, which is no set-up."""
+
+
+FailBy: TypeAlias = Literal["interval", "median"]
+"""What must lie below a limit: the whole interval of the performance, or its point estimate alone."""
+GATE_ERROR = 0.05
+"""Most probability with which a comparison of runs that are alike, but for noise, fails by intervals at a limit of 1 or below: it is
+divided by the number of points (Bonferroni)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +55,11 @@ class ComparedValue:
     """The same where more of the figure is better, else its reciprocal: below 1 is worse. None: no number, so it cannot be told."""
     unlike: tuple[str, ...]
     """In what it was not measured alike."""
+    upper: float | None = None
+    """The median limit lies between the median and this (`PointRecord.median_upper`)."""
+    gate: Interval | None = None
+    """Of the performance, at the level that a gate of so many points needs. None: too few repetitions, or no number at an end, or the
+    highest load that was tried passed: then only the point estimate can be judged."""
 
     @property
     def is_interval_too_weak(self) -> bool:
@@ -66,10 +82,12 @@ class ComparedValue:
         return {
             "key": self.key,
             "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "upper": self.upper,
             "at_maximum": self.at_maximum,
             "reason": self.reason,
             "ratio": None if self.ratio is None else self.ratio.to_document(),
             "performance": self.performance,
+            "gate_interval": None if self.gate is None else {"low": self.gate.low, "high": self.gate.high, "level": self.gate.level},
             "is_different": self.is_different,
             "unlike": list(self.unlike),
         }
@@ -88,12 +106,15 @@ class PointComparison:
     reason: str | None
     others: tuple[ComparedValue, ...]
     """In the order of the runs."""
+    upper: float | None = None
+    """As `ComparedValue.upper`, of the first run."""
 
     def to_document(self) -> dict[str, Any]:
         return {
             "key": self.key,
             "figure": {"name": self.figure.name, "unit": self.figure.unit, "is_higher_better": self.figure.is_higher_better},
             "statistics": None if self.statistics is None else self.statistics.to_document(),
+            "upper": self.upper,
             "at_maximum": self.at_maximum,
             "reason": self.reason,
             "others": [other.to_document() for other in self.others],
@@ -132,9 +153,11 @@ class Below:
     run: ComparedRun
     key: str
     performance: float | None
+    by: FailBy
+    """What was below; also with intervals asked for, a point that has none is judged by its median."""
 
     def to_document(self) -> dict[str, Any]:
-        return {"file": self.run.file, "key": self.key, "performance": self.performance}
+        return {"file": self.run.file, "key": self.key, "performance": self.performance, "by": self.by}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,21 +169,33 @@ class Comparison:
     unlike: tuple[str, ...]
     """In what they do not measure the same; not empty only if that was allowed."""
     differences: tuple[SetupDifference, ...]
+    notes: tuple[str, ...] = ()
+    """What makes their points no other question, but may move an answer within the brackets of the searches."""
 
     def performances(self, other: int) -> list[float]:
         """Of all points that have one; `other` counts from 0, the second run."""
         found = (point.others[other].performance for point in self.points)
         return [performance for performance in found if performance is not None]
 
-    def below(self, limit: float) -> tuple[Below, ...]:
-        """Points whose performance is below it; also those that have a number in the first run and none in another."""
+    def below(self, limit: float, by: FailBy = "interval") -> tuple[Below, ...]:
+        """Points whose performance is below it; also those that have a number in the first run and none in another.
+
+        Args:
+            by: `interval`: the whole of `ComparedValue.gate`, and the point estimate where there is none; so nothing passes unjudged.
+        """
         return tuple(
-            Below(run=self.runs[i + 1], key=point.key, performance=other.performance)
+            Below(run=self.runs[i + 1], key=point.key, performance=other.performance, by=judged)
             for point in self.points
             if point.statistics is not None
             for i, other in enumerate(point.others)
-            if (other.statistics is None if other.performance is None else other.performance < limit)
+            for judged, value in [_judged(other, by)]
+            if (other.statistics is None if value is None else value < limit)
         )
+
+    @property
+    def without_gate(self) -> int:
+        """How many of the values have a performance, and no interval for a gate."""
+        return sum(other.performance is not None and other.gate is None for point in self.points for other in point.others)
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -168,6 +203,7 @@ class Comparison:
             "points": [point.to_document() for point in self.points],
             "unlike": list(self.unlike),
             "differences": [difference.to_document() for difference in self.differences],
+            "notes": list(self.notes),
             "method": METHOD,
         }
 
@@ -195,14 +231,23 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
             f"not measured alike: {'; '.join(unlike[:MOST_NAMED])}{more}", where=_files(records),
             next_step="Measure both in the same way, or compare them all the same with --anyway.",
         )  # fmt: skip
+    compared = sum(bool(point.values) and match.of.get(i) is not None for match in matches for i, point in enumerate(first.points))
+    level = 1 - GATE_ERROR / max(1, compared)
     return Comparison(
         runs=tuple(ComparedRun(file=record.path.name, name=record.name, created_at=record.created_at) for record in records),
         points=tuple(
-            _compare_point(point, [(match.of.get(i), match.of_one_kind) for match in matches]) for i, point in enumerate(first.points)
+            _compare_point(point, [(match.of.get(i), match.of_one_kind) for match in matches], level)
+            for i, point in enumerate(first.points)
         ),
         unlike=tuple(unlike),
         differences=tuple(_differences(records)),
+        notes=tuple(note for other, match in zip(others, matches, strict=True) for note in _starts(first, other, match)),
     )
+
+
+def _judged(value: ComparedValue, by: FailBy) -> tuple[FailBy, float | None]:
+    """By what it is judged, and which number must not be below the limit."""
+    return ("median", value.performance) if by == "median" or value.gate is None else ("interval", value.gate.high)
 
 
 def _check_kinds(records: Sequence[CampaignRecord]) -> None:
@@ -248,20 +293,32 @@ def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: Match) ->
     return lines
 
 
-def _compare_point(point: PointRecord, others: Sequence[tuple[PointRecord | None, bool]]) -> PointComparison:
+def _starts(first: CampaignRecord, other: CampaignRecord, match: Match) -> Iterator[str]:
+    """Points whose searches began at loads that differ by more than `SAME_START`: they end elsewhere on the same bracket."""
+    found = [(first.points[i].point.key, start_of(first.points[i]), start_of(point)) for i, point in match.of.items()]
+    apart = [(key, a, b) for key, a, b in found if a != b and (a is None or b is None or abs(a - b) > SAME_START * max(a, b))]
+    if apart:
+        key, *starts = apart[0]
+        shown = " against ".join("its own start" if start is None else f"{format_count(round(start))} fps" for start in starts)
+        more = "" if len(apart) == 1 else f", and at {format_count(len(apart) - 1)} more"
+        yield f"{other.path.name}: searches did not begin at the same load as those of {first.path.name} at {key} ({shown}){more}"
+
+
+def _compare_point(point: PointRecord, others: Sequence[tuple[PointRecord | None, bool]], level: float) -> PointComparison:
     """Each of the others with whether it is of the same kind of run."""
     figure = FIGURES[point.point.procedure]
     return PointComparison(
         key=point.point.key,
         figure=figure,
-        statistics=Statistics.of(point.values),
+        statistics=Statistics.of(point.values, point.uppers),
         at_maximum=point.at_maximum,
         reason=_why_none(point),
-        others=tuple(_compared(point, other, figure, of_one_kind) for other, of_one_kind in others),
+        others=tuple(_compared(point, other, figure, of_one_kind, level) for other, of_one_kind in others),
+        upper=point.median_upper,
     )
 
 
-def _compared(point: PointRecord, other: PointRecord | None, figure: Figure, of_one_kind: bool) -> ComparedValue:
+def _compared(point: PointRecord, other: PointRecord | None, figure: Figure, of_one_kind: bool, level: float) -> ComparedValue:
     if other is None:
         return ComparedValue(key=None, statistics=None, at_maximum=0, reason="not in this run", ratio=None, performance=None, unlike=())
     ratio = None
@@ -269,13 +326,21 @@ def _compared(point: PointRecord, other: PointRecord | None, figure: Figure, of_
         ratio = median_ratio(other, point)
     return ComparedValue(
         key=other.point.key,
-        statistics=Statistics.of(other.values),
+        statistics=Statistics.of(other.values, other.uppers),
         at_maximum=other.at_maximum,
         reason=_why_none(other),
         ratio=ratio,
         performance=None if ratio is None else _performance(ratio, other.values, figure),
         unlike=unlike_in(point, other, of_one_kind),
+        upper=other.median_upper,
+        gate=None if ratio is None or ratio.bound != "none" else _gate(point, other, figure, level),
     )
+
+
+def _gate(point: PointRecord, other: PointRecord, figure: Figure, level: float) -> Interval | None:
+    above, below = (other, point) if figure.is_higher_better else (point, other)
+    found = ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers, level=level)
+    return None if found is None or found.level < level else found
 
 
 def _performance(ratio: MedianRatio, values: Sequence[float], figure: Figure) -> float | None:

@@ -69,8 +69,9 @@ def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
         reason=record.reason,
         asked=point.repetitions,
         values=record.values,
-        statistics=Statistics.of(record.values),
+        statistics=Statistics.of(record.values, record.uppers),
         at_maximum=record.at_maximum,
+        uppers=record.uppers,
         predicted=None if device is None else device.throughput_fps(record),
     )
 

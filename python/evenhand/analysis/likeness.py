@@ -99,6 +99,14 @@ def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
     return {**_told(record.point.procedure, under, search.goal, search.plan), **dict(flat(setup, "set-up: "))}
 
 
+def start_of(record: PointRecord) -> float | None:
+    """The load at which its first search was told to begin, in fps; None: wherever that search begins by itself."""
+    searches = [search for repetition in record.repetitions for search in repetition.searches]
+    search = next((search for search in searches if procedure_of(search) == record.point.procedure), None)
+    start = (record.point.goal if search is None else search.goal).get("known_fps")
+    return float(start) if isinstance(start, int | float) and not isinstance(start, bool) else None
+
+
 def _told(procedure: str, under: Point | SearchConditions, goal: Mapping[str, Any], sent: Mapping[str, Any] | None) -> dict[str, Any]:
     """By names for people."""
     return {

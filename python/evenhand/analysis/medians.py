@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
 from evenhand.analysis.ranks import RATIO_LEVEL, ratio_interval
@@ -26,6 +27,10 @@ class Measured(Protocol):
     def is_at_least(self) -> bool:
         """Whether the median is a lower bound."""
 
+    @property
+    def uppers(self) -> tuple[float, ...]:
+        """How high each value may really be, as the lowest load that failed in its search; empty: the values are exact."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
@@ -34,6 +39,7 @@ class Pool:
     values: tuple[float, ...]
     is_at_least: bool = False
     """What the DUT does there is a lower bound."""
+    uppers: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, points: Iterable[Measured]) -> Self:
@@ -43,7 +49,11 @@ class Pool:
         highest load says nothing of it: the points beside it do not tell how high it is.
         """
         found = tuple(points)
-        return cls(values=tuple(value for point in found for value in point.values), is_at_least=any(point.is_at_least for point in found))
+        return cls(
+            values=tuple(value for point in found for value in point.values),
+            is_at_least=any(point.is_at_least for point in found),
+            uppers=tuple(upper for point in found for upper in point.uppers or point.values),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +69,8 @@ class MedianRatio:
     """Values above and below the line."""
     bound: RatioBound = "none"
     """Where a median is a lower bound itself."""
+    search_width: float = 0.0
+    """How wide the brackets of the searches are, as a share of their upper ends: the median of the set where it is the larger."""
 
     @property
     def firm_interval(self) -> Interval | None:
@@ -69,21 +81,34 @@ class MedianRatio:
         interval = None
         if self.interval is not None:
             interval = {"low": self.interval.low, "high": self.interval.high, "level": self.interval.level}
-        return {"ratio": self.ratio, "interval": interval, "counts": list(self.counts), "bound": self.bound}
+        return {
+            "ratio": self.ratio,
+            "interval": interval,
+            "counts": list(self.counts),
+            "bound": self.bound,
+            "search_width": self.search_width,
+        }
 
 
 def median_ratio(above: Measured, below: Measured) -> MedianRatio:
-    """Of the medians of two sets of independent repetitions, neither of which may be empty."""
+    """Of the medians of two sets of independent repetitions, neither of which may be empty. The interval holds whatever the true limits
+    are within the brackets of their searches."""
     upper, lower = Statistics.of(above.values), Statistics.of(below.values)
     if upper is None or lower is None:
         raise ValueError("nothing to compare")
     ratio = upper.median / lower.median if lower.median else (1.0 if upper.median == 0 else None)
-    interval = ratio_interval(above.values, below.values)
+    interval = ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers)
     if interval is not None and ratio is not None:  # of odd samples the ratio of medians may lie beside it: then it reaches so far
         interval = Interval(low=min(interval.low, ratio), high=max(interval.high, ratio), level=interval.level)
     bounds: dict[tuple[bool, bool], RatioBound] = {(True, False): "at_least", (False, True): "at_most", (True, True): "unknown"}
     bound = bounds.get((above.is_at_least, below.is_at_least), "none")
-    return MedianRatio(ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound)
+    width = max(_search_width(above), _search_width(below))
+    return MedianRatio(ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound, search_width=width)
+
+
+def _search_width(measured: Measured) -> float:
+    widths = [(upper - value) / upper for value, upper in zip(measured.values, measured.uppers, strict=False) if upper > 0]
+    return median(widths) if widths else 0.0
 
 
 def show_ratio(ratio: MedianRatio) -> str:

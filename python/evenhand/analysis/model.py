@@ -69,6 +69,8 @@ class CurvePoint:
     """What the DUT's own configuration says, if that is known; no verdict uses it (SEED-07)."""
     at_maximum: int = 0
     """How many of the values are lower bounds: the highest load that was tried passed."""
+    uppers: tuple[float, ...] = ()
+    """In the order of the values: the lowest load that failed, between which and the value the limit lies. Empty: the values are exact."""
 
     @property
     def is_at_least(self) -> bool:
@@ -100,6 +102,7 @@ class CurvePoint:
             "reason": self.reason,
             "asked_repetitions": self.asked,
             "values": list(self.values),
+            "uppers": list(self.uppers),
             "at_maximum": self.at_maximum,
             "statistics": None if self.statistics is None else self.statistics.to_document(),
             "predicted": self.predicted,

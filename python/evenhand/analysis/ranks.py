@@ -57,31 +57,44 @@ def least_p_value(sample_count: int, reference_count: int) -> float:
     return 1 / math.comb(sample_count + reference_count, sample_count)
 
 
-def ratio_interval(above: Sequence[float], below: Sequence[float]) -> Interval | None:
+def ratio_interval(
+    above: Sequence[float],
+    below: Sequence[float],
+    *,
+    above_uppers: Sequence[float] = (),
+    below_uppers: Sequence[float] = (),
+    level: float = RATIO_LEVEL,
+) -> Interval | None:
     """Of the factor between two samples (Hodges and Lehmann): from the k-th lowest to the k-th highest of all ratios of one value above
     to one below, none of them negative.
 
     It holds the factors that a two-sided Mann-Whitney test does not refute. If both samples have one distribution but for a factor, it
     covers that with exactly the level that is stated, whatever the distribution; with ties, at least as often. The level is the lowest
-    attainable one that is not below RATIO_LEVEL, or the highest there is if all of them are.
+    attainable one that is not below the one that is asked for, or the highest there is if all of them are.
+
+    Args:
+        above_uppers: Each value lies anywhere between that of `above` and this one: the ends are the lowest and the highest that any
+            choice within the brackets gives. Empty: the values are exact.
+        below_uppers: The same of `below`.
+        level: The least that is wanted.
 
     None if an end is no number, since values below are 0.
     """
     if not above or not below:
         raise ValueError("nothing to compare")
-    rank, level = _rank_and_level(*sorted((len(above), len(below))))
+    rank, attained = _rank_and_level(*sorted((len(above), len(below))), level)
     # Over a 0 any ratio is possible, of another 0 at least 0: each end takes the worse.
-    lows = sorted(a / b if b else (math.inf if a else 0.0) for a in above for b in below)
-    highs = sorted(a / b if b else math.inf for a in above for b in below)
+    lows = sorted(a / b if b else (math.inf if a else 0.0) for a in above for b in below_uppers or below)
+    highs = sorted(a / b if b else math.inf for a in above_uppers or above for b in below)
     low, high = lows[rank - 1], highs[-rank]
-    return Interval(low=low, high=high, level=level) if math.isfinite(high) else None
+    return Interval(low=low, high=high, level=attained) if math.isfinite(high) else None
 
 
 @lru_cache(maxsize=256)
-def _rank_and_level(few: int, many: int) -> tuple[int, float]:
+def _rank_and_level(few: int, many: int, wanted: float = RATIO_LEVEL) -> tuple[int, float]:
     """Which of the ordered ratios are the ends, counted from 1, and how often the interval covers the truth."""
     pairs = few * many
-    tail = (1 - RATIO_LEVEL) / 2
+    tail = (1 - wanted) / 2
     if pairs * few > LARGEST_COUNTED:
         deviation = math.sqrt(pairs * (few + many + 1) / 12)
         rank = max(1, math.floor(pairs / 2 - 0.5 + NormalDist().inv_cdf(tail) * deviation) + 1)

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from evenhand.analysis.device import ip_version, is_direct
 from evenhand.analysis.medians import MedianRatio, Pool, median_ratio, show_ratio
 from evenhand.analysis.model import Curve, CurvePoint, Ratio
-from evenhand.analysis.words import show_percent
+from evenhand.analysis.words import show_percent, too_coarse
 
 SAME_WITHIN = 0.05
 """Two results are about equal within 5 percent (SEED-70)."""
+COARSE = SAME_WITHIN / 2
+"""Searches that leave a wider bracket cannot say whether two results are apart by that, whatever their repetitions say."""
 
 
 def ratios_of(curves: Sequence[Curve]) -> tuple[Ratio, ...]:
@@ -64,6 +66,8 @@ def _ratio(name: str, above: str, below: str, ratio: MedianRatio) -> Ratio:
     if is_apart is not None:
         within = show_percent(SAME_WITHIN)
         how = f"more than {within} apart" if is_apart else f"about equal, within {within}"
+    elif ratio.search_width > COARSE:
+        how = f"not known whether they are about equal: {too_coarse(ratio.search_width)}"
     elif ratio.bound != "none":
         how = "whether they are about equal is not known; give a higher maximum-rate"
     sentence = f"{above} over {below}: {show_ratio(ratio)}; {how}."
@@ -75,7 +79,7 @@ def _is_apart(ratio: MedianRatio) -> bool | None:
     interval = ratio.firm_interval
     if ratio.ratio is None:
         return True
-    if interval is None or ratio.bound == "unknown":
+    if interval is None or ratio.bound == "unknown" or ratio.search_width > COARSE:
         return None
     is_below, is_above = interval.high < 1 - SAME_WITHIN, interval.low > 1 + SAME_WITHIN
     if ratio.bound != "none":

@@ -31,6 +31,11 @@ def show_probability(p_value: float) -> str:
     return f"p = {p_value:.2g}" if p_value >= 1e-4 else "p < 0.0001"
 
 
+def too_coarse(search_width: float) -> str:
+    """Why there is no answer, if searches end with brackets so wide."""
+    return f"the searches stop at {show_percent(search_width)}: give --precision well below 5 %"
+
+
 def join(words: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

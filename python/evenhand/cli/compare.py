@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.analysis import compare as compare_records
+from evenhand.analysis.comparison import FailBy
 from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.errors import RequestError
 from evenhand.new_file import check_replaceable
@@ -28,6 +29,13 @@ def compare(
         str | None,
         typer.Option("--fail-below", metavar="RATIO", help="Exit with 1 if a point is worse than this share of the first run: 0.97, 97%."),
     ] = None,
+    fail_by: Annotated[
+        FailBy,
+        typer.Option(
+            "--fail-by",
+            help="What must be below it: the whole interval of the ratio, adjusted for the number of points, or the median ratio alone.",
+        ),
+    ] = "interval",
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page, too. An older page of this name is replaced.")
     ] = None,
@@ -44,16 +52,16 @@ def compare(
         check_replaceable(html, mark=MARK, where=f"--html {html}")  # before anything is read: runs may be long
     comparison = compare_records([read_record(path) for path in runs], anyway=anyway)
     if html is not None:
-        write_comparison_page(comparison, html, fail_below=limit)
+        write_comparison_page(comparison, html, fail_below=limit, fail_by=fail_by)
         err().print(f"The page: {html}", markup=False, soft_wrap=True)
     if json_output:
-        write_json({"command": "compare", **comparison_document(comparison, fail_below=limit)})
+        write_json({"command": "compare", **comparison_document(comparison, fail_below=limit, fail_by=fail_by)})
     else:
         console = out()
         for table in [*comparison_tables(comparison), differences_table(comparison)]:
             if table is not None:
                 console.print(table)
                 console.print()
-        for line in comparison_lines(comparison, fail_below=limit):
+        for line in comparison_lines(comparison, fail_below=limit, fail_by=fail_by):
             console.print(line, markup=False)
-    return WORSE if limit is not None and comparison.below(limit) else 0
+    return WORSE if limit is not None and comparison.below(limit, fail_by) else 0

@@ -20,6 +20,8 @@ from evenhand.typed_fields import check_types
 from evenhand.units import format_ratio
 
 MOST_REPETITIONS = 1000
+DEPENDED_ON_DATA = "stopping depended on the values, so their spread and intervals are narrower than those of a fixed number"
+"""What a reader must know of repetitions that ended when a sample looked tight."""
 LEAST_FOR_SPREAD = 3
 """Two values that agree may do so by chance."""
 LEAST_SIZES = 5
@@ -180,7 +182,7 @@ def _why_enough(done: Sequence[Throughput | FrameLoss], repetitions: Repetitions
     spread = _spread(done)
     if spread is None or spread > repetitions.spread:
         return None
-    return f"the spread of {format_ratio(spread)} is within {format_ratio(repetitions.spread)}"
+    return f"the spread of {format_ratio(spread)} is within {format_ratio(repetitions.spread)}; {DEPENDED_ON_DATA}"
 
 
 def _spread(done: Sequence[Throughput | FrameLoss]) -> float | None:

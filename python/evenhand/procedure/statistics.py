@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 WANTED_LEVEL = 0.95
@@ -35,14 +35,23 @@ class Statistics:
     median_interval: Interval
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Self | None:
-        """None if there are none."""
+    def of(cls, values: Iterable[float], uppers: Iterable[float] = ()) -> Self | None:
+        """None if there are none.
+
+        Args:
+            uppers: Of each value how high it may really be, as the lowest load that failed: the upper end of the interval of the median
+                is taken of these. All other figures are of the values. Empty: the values are exact.
+        """
         ordered = sorted(values)
         if not ordered:
             return None
+        interval = median_interval(ordered)
+        highest = sorted(uppers)
+        if highest:
+            interval = replace(interval, high=median_interval(highest).high)
         return cls(
             count=len(ordered), median=_median(ordered), minimum=ordered[0], maximum=ordered[-1],
-            percentile_1=percentile(ordered, 0.01), percentile_99=percentile(ordered, 0.99), median_interval=median_interval(ordered),
+            percentile_1=percentile(ordered, 0.01), percentile_99=percentile(ordered, 0.99), median_interval=interval,
         )  # fmt: skip
 
     @property

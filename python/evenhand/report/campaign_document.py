@@ -92,6 +92,7 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "values": list(measured.values),
         "at_maximum": measured.at_maximum,
         "median": None if statistics is None else statistics.median,
+        "median_upper": measured.median_upper,
         "minimum": None if statistics is None else statistics.minimum,
         "maximum": None if statistics is None else statistics.maximum,
         "trials": _verdicts(trials_of(measured)),

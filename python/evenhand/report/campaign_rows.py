@@ -224,6 +224,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("values", "integer", _point(lambda p: len(p.values))),
         Column("at_maximum", "integer", _point(lambda p: p.at_maximum)),
         Column("median", "real", _statistic(lambda s: s.median)),
+        Column("median_upper", "real", _point(lambda p: p.median_upper)),
         Column("minimum", "real", _statistic(lambda s: s.minimum)),
         Column("maximum", "real", _statistic(lambda s: s.maximum)),
         *_VERDICTS,
@@ -237,6 +238,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("reason", "text", _repetition(lambda r: r.reason)),
         *_FIGURE,
         Column("value", "real", _repetition(lambda r: r.value)),
+        Column("upper", "real", _repetition(lambda r: r.upper)),
         *_VERDICTS,
     ),
     "trials": (

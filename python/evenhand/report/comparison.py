@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointComparison
-from evenhand.analysis.comparison import METHOD, TOO_FEW
+from evenhand.analysis.comparison import GATE_ERROR, METHOD, TOO_FEW, FailBy
 from evenhand.analysis.words import show_number, show_percent
 from evenhand.fitted import FittedTable
 from evenhand.series.campaign import AT_LEAST, Figure, bounds_of
@@ -17,6 +17,10 @@ from evenhand.units import format_count
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
 """What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""
+BRACKETS = (
+    "`a .. b`: the searches ended with these medians of the highest load that passed and the lowest that failed. The limit lies between"
+    " them, so the intervals are as wide as that allows."
+)
 CAPPED = (
     "`>=` and `<=`: the highest load that was tried passed, and a median is a lower bound. `?`: both are, so the runs may differ above it."
     " Give a higher maximum-rate."
@@ -24,14 +28,18 @@ CAPPED = (
 TITLE_OF_DIFFERENCES = "What differs in the set-ups"
 
 
-def comparison_document(comparison: Comparison, *, fail_below: float | None = None) -> dict[str, Any]:
+def comparison_document(comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval") -> dict[str, Any]:
     """For programs, and for a page: `runs`, `points`, `unlike`, `differences`, `method`, and what is below the limit.
 
     Args:
         fail_below: The lowest ratio that is good enough; None: nothing is judged.
+        fail_by: What must be below it.
     """
-    below = () if fail_below is None else comparison.below(fail_below)
-    return {**comparison.to_document(), "fail_below": fail_below, "below": [point.to_document() for point in below]}
+    below = () if fail_below is None else comparison.below(fail_below, fail_by)
+    return {
+        **comparison.to_document(), "fail_below": fail_below, "fail_by": fail_by, "without_gate_interval": comparison.without_gate,
+        "below": [point.to_document() for point in below],
+    }  # fmt: skip
 
 
 def comparison_tables(comparison: Comparison) -> list[FittedTable]:
@@ -52,22 +60,43 @@ def differences_table(comparison: Comparison) -> FittedTable | None:
     return table
 
 
-def comparison_lines(comparison: Comparison, *, fail_below: float | None = None) -> list[str]:
+def comparison_lines(comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval") -> list[str]:
     """What a reader must know of the tables, and the verdict if a limit was set."""
     lines = [f"{letter_of(i)}: {describe_run(run)}" for i, run in enumerate(comparison.runs)]
     lines += [summary(comparison, other) for other in range(len(comparison.runs) - 1)]
     if any(not point.figure.is_higher_better for point in comparison.points):
         lines.append("Of a latency, PDV, loss, interval or recovery less is better: there a ratio above 1 is worse.")
     lines += method_lines(comparison)
+    if any(point.upper is not None or any(value.upper is not None for value in point.others) for point in comparison.points):
+        lines.append(BRACKETS)
     if any(value.ratio is not None and value.ratio.bound != "none" for point in comparison.points for value in point.others):
         lines.append(CAPPED)
     lines += [f"Not measured alike: {line}." for line in comparison.unlike]
+    lines += [f"Note: {note}." for note in comparison.notes]
     if not comparison.differences:
         lines.append("Nothing differs in what is known of the set-ups.")
     if fail_below is not None:
-        below = comparison.below(fail_below)
+        below = comparison.below(fail_below, fail_by)
+        lines += gate_lines(comparison, fail_by)
         lines.append(_judgement(comparison, fail_below, len(below)))
         lines += [f"  {point.run.file}, {point.key}: {_performance(point.performance)}" for point in below]
+    return lines
+
+
+def gate_lines(comparison: Comparison, fail_by: FailBy) -> list[str]:
+    """By what a limit is judged, and what could not be judged so."""
+    if fail_by == "median":
+        return ["Judged by the point estimates alone: noise may put one of them below the limit."]
+    lines = [
+        f"Judged by whole intervals, adjusted for the number of points: noise alone fails such a comparison in at most"
+        f" {show_percent(GATE_ERROR)} of cases, at a limit of 1 or below."
+    ]
+    if without := comparison.without_gate:
+        lines.append(
+            f"{format_count(without)} {'value has' if without == 1 else 'values have'} no such interval (too few repetitions for so many"
+            " points, a 0, or a lower bound): judged by the point estimate, which noise may put below the limit. Ten repetitions are enough"
+            " for most comparisons."
+        )
     return lines
 
 
@@ -121,11 +150,12 @@ def show_ratio_of(value: ComparedValue) -> str:
 
 
 def show_median(of: PointComparison | ComparedValue, figure: Figure) -> str:
-    """With how many repetitions, or why there is none."""
+    """With the bracket of the searches and how many repetitions, or why there is none."""
     if of.statistics is None:
         return of.reason or "-"
     bound, _, _ = bounds_of(of.at_maximum, of.statistics.count)
-    return f"{bound}{show_number(of.statistics.median, figure)} ({of.statistics.count})"
+    bracket = "" if of.upper is None else f" .. {show_number(of.upper, figure)}"
+    return f"{bound}{show_number(of.statistics.median, figure)}{bracket} ({of.statistics.count})"
 
 
 def _table(comparison: Comparison, other: int) -> FittedTable:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenhand.analysis import ComparedValue, Comparison, PointComparison
+from evenhand.analysis.comparison import FailBy
 from evenhand.new_file import replace_own
 from evenhand.report.comparison import (
     TITLE_OF_DIFFERENCES,
     describe_run,
+    gate_lines,
     letter_of,
     method_lines,
     show_interval,
@@ -30,20 +32,21 @@ POINTS_A_ROW = 2.2
 LONGEST_LABEL = 30
 
 
-def write_comparison_page(comparison: Comparison, path: Path, *, fail_below: float | None = None) -> None:
+def write_comparison_page(comparison: Comparison, path: Path, *, fail_below: float | None = None, fail_by: FailBy = "interval") -> None:
     """Write the page, or replace the one that is there.
 
     Raises:
         RequestError: There is a file of this name, and it is no page of Evenhand.
         HostError: The file cannot be written.
     """
-    replace_own(path, render_comparison(comparison, fail_below=fail_below).encode(), mark=MARK, where=str(path))
+    replace_own(path, render_comparison(comparison, fail_below=fail_below, fail_by=fail_by).encode(), mark=MARK, where=str(path))
 
 
-def render_comparison(comparison: Comparison, *, fail_below: float | None = None) -> str:
+def render_comparison(comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval") -> str:
     """The whole page as text; everything that comes from the files is escaped."""
     others = range(len(comparison.runs) - 1)
-    below = () if fail_below is None else comparison.below(fail_below)
+    below = () if fail_below is None else comparison.below(fail_below, fail_by)
+    gate = [] if fail_below is None else gate_lines(comparison, fail_by)
     return render(
         "comparison.html.j2",
         title=" against ".join(run.name for run in comparison.runs),
@@ -56,7 +59,7 @@ def render_comparison(comparison: Comparison, *, fail_below: float | None = None
         differences_title=TITLE_OF_DIFFERENCES,
         unlike=comparison.unlike,
         below=[f"{point.run.file}, {point.key}" for point in below],
-        method=" ".join(method_lines(comparison)),
+        method=" ".join([*method_lines(comparison), *(f"Note: {note}." for note in comparison.notes), *gate]),
     )
 
 

@@ -55,6 +55,7 @@ def delay_lines(result: DelayResult) -> list[str]:
         f"{len(result.valid)} of {goal.repetitions} repetitions, each of {format_duration(goal.length_s)}, with {counted} frames that are"
         f" due from {format_duration(goal.start_s)} on. A lost frame is infinitely late.",
         DEFINITION,
+        *_percentile_lines(result),
         *_own_loop_lines(result),
         *profile.sent_lines,
         *dut_lines(profile),
@@ -64,6 +65,14 @@ def delay_lines(result: DelayResult) -> list[str]:
         lines.append(f"The last trial was INVALID: {reasons}. This load is beyond this tester, which says nothing of the DUT.")
     lines += trials_lines(result.trials)
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
+
+
+def _percentile_lines(result: DelayResult) -> list[str]:
+    """Of fewer than a thousand values the 99.9th percentile is the highest (RFC 2330, 11.3)."""
+    tags = result.goal.tags
+    if not 0 < tags < 1000 or result.goal.test is DelayTest.LATENCY_RFC2544:
+        return []
+    return [f"With {format_count(tags)} tagged frames in a repetition the 99.9th percentile is their maximum; from 1,000 on it is not."]
 
 
 def _own_loop_lines(result: DelayResult) -> list[str]:

@@ -188,6 +188,10 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
         facts += [(f"median of {name}", show_value(median(values), unit_of(point))) for name, values in by_testbed.items()]
     elif by_testbed:
         facts += [("testbed", next(iter(by_testbed)))]
+    if found.median_upper is not None:
+        facts += [
+            ("bracket of the searches", f"{show_median(found)} passed, {show_value(found.median_upper, unit_of(point))} failed (medians)")
+        ]
     facts += queue_facts(found)
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
     return facts
@@ -203,10 +207,11 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
         counts = [sum(trial.result.verdict is verdict for trial in trials_of(repetition)) for verdict in Verdict]
         ended = "cut short" if repetition.finished_at is None else str(repetition.outcome).replace("_", " ")
         rows.append([
-            str(repetition.number), show_value(repetition.value, unit), ended + (f": {repetition.reason}" if repetition.reason else ""),
+            str(repetition.number), show_value(repetition.value, unit), show_value(repetition.upper, unit),
+            ended + (f": {repetition.reason}" if repetition.reason else ""),
             " / ".join(map(str, counts)), str(repetition.seed), repetition.testbed, show_time(repetition.started_at),
         ])  # fmt: skip
-    titles = ["#repetition", "#value", "outcome", "#PASS / FAIL / INVALID", "#seed", "testbed", "begun"]
+    titles = ["#repetition", "#value", "#failed at", "outcome", "#PASS / FAIL / INVALID", "#seed", "testbed", "begun"]
     return make_table(titles, rows)
 
 

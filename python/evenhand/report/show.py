@@ -77,6 +77,8 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     if statistics is not None:
         median, low, high = _figures(measured, statistics)
         yield _line(f"{figure.name.capitalize()}: median {median}, {low} to {high} {figure.unit}.")
+    if measured.median_upper is not None:
+        yield _line(f"The searches left a bracket: their median limit lies between this and {_figure(measured.median_upper, figure)}.")
     by_testbed = values_by_testbed(measured)
     for name, values in by_testbed.items() if len(by_testbed) > 1 else ():
         yield _line(f"Testbed {name}: median {_figure(median_of(values), figure)} {figure.unit} of {len(values)} repetitions.")
@@ -151,12 +153,16 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("hosts x networks" if has_networks else "hosts", justify="right")
     table.add_column("octets", justify="right")
-    for name in ("median", "minimum", "maximum", "of", "PASS/FAIL/INV."):
+    has_uppers = any(measured.median_upper is not None for _, measured in entries)
+    for name in ("median", *(["below"] if has_uppers else []), "minimum", "maximum", "of", "PASS/FAIL/INV."):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("state")
     for number, measured in entries:
         point, statistics, counted = measured.point, Statistics.of(measured.values), verdicts_of(trials_of(measured))
         values = ("-",) * 3 if statistics is None else _figures(measured, statistics)
+        if has_uppers:
+            upper = measured.median_upper
+            values = (values[0], "-" if upper is None else _figure(upper, FIGURES[point.procedure]), *values[1:])
         hosts = _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else "")
         cells = (
             str(number), hosts, visible(str(point.frame_size)), *values, f"{len(measured.values)}/{point.repetitions}",
@@ -169,6 +175,7 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
 def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[RenderableType]:
     bound = AT_LEAST if repetition.is_at_least else ""
     value = "no value" if repetition.value is None else f"{bound}{_figure(repetition.value, figure)} {figure.unit}"
+    value += "" if repetition.upper is None else f", {_figure(repetition.upper, figure)} failed"
     why = "" if repetition.reason is None else f" ({repetition.reason})"
     end = repetition.finished_at or "cut short, or still going on"
     yield Text(f"Repetition {repetition.number}: {value}{visible(why)}", style="bold")

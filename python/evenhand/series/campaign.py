@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from statistics import median
 from typing import Any, Literal
 
 from evenhand.plan import Direction
@@ -145,6 +147,16 @@ class Repetition:
         """Whether its value is a lower bound: the highest load, or the longest burst, that was tried passed (MLR-10)."""
         return self.value is not None and is_lower_bound(self.outcome, self.result)
 
+    @property
+    def upper(self) -> float | None:
+        """The lowest load that failed, if its value is the highest that a search found to pass: the truth lies between both.
+
+        None: the value is no end of a search, or a lower bound, or the file does not tell."""
+        upper = None if self.result is None or self.is_at_least else self.result.get("upper_fps_per_direction")
+        if self.value is None or not isinstance(upper, int | float) or isinstance(upper, bool) or not math.isfinite(upper):
+            return None
+        return float(upper) if upper >= self.value else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointRecord:
@@ -164,6 +176,17 @@ class PointRecord:
     def values(self) -> tuple[float, ...]:
         """The figure of each repetition that ended with one."""
         return tuple(r.value for r in self.repetitions if r.finished_at is not None and r.value is not None)
+
+    @property
+    def uppers(self) -> tuple[float, ...]:
+        """The upper end of each value's bracket, in the same order (`Repetition.upper`); the value itself where there is none."""
+        found = (r for r in self.repetitions if r.finished_at is not None and r.value is not None)
+        return tuple(r.value if r.upper is None else r.upper for r in found)  # type: ignore[misc]
+
+    @property
+    def median_upper(self) -> float | None:
+        """The median lies between that of the values and this, if each search's limit lies in its bracket; None: nothing is known of it."""
+        return median(self.uppers) if any(r.upper is not None for r in self.repetitions) and not self.is_at_least and self.values else None
 
     @property
     def at_maximum(self) -> int:
