@@ -32,12 +32,14 @@ from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
 from evenhand.report import measured_report
 from evenhand.report.campaign_plan import campaign_plan_report
-from evenhand.series import SUFFIX, StorageError
+from evenhand.series import SUFFIX, PointState, StorageError
 from evenhand.series.campaign_status import read_status
 from evenhand.series.campaign_store import CampaignHead, CampaignStore
 from evenhand.series.going_on import PRESET_PREFIX, find_source, remember_source, resume_command
 from evenhand.units import format_count
 
+WITHOUT_NUMBER = 1
+"""Exit code: all points have ended, and at least one has no number."""
 EXAMPLE = "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run --resume series.evenhand"
 
 
@@ -83,7 +85,7 @@ def run(
 ) -> None:
     """Measure a campaign, point by point; every trial is on disk before the next begins.
 
-    Ctrl-C ends it in order; after that, or after a power cut, --resume goes on where it was.
+    Ctrl-C ends it in order; after that, or after a power cut, --resume goes on where it was. Exit code 1: a point has no number.
     """
     if again and not resume:
         raise RequestError("there is nothing to be measured again", where="--again", next_step="Give it with --resume.")
@@ -100,12 +102,15 @@ def run(
             plan, executor, chosen, source=source, stored=stored, run=run, again=again, html=html, no_html=no_html, host_name=host_name,
             is_found=stored not in (None, run, file), progress=progress,
         )  # fmt: skip
-    show_status("run", read_status(path), is_json=json_output)
+    status = read_status(path)
+    show_status("run", status, is_json=json_output)
     if not json_output:
         out().print(f"Stored in {path}.", markup=False)
     page.write()
     if not json_output and page.target is not None:
         out().print(f"The page: {page.target}", markup=False, soft_wrap=True)
+    if status.count(PointState.NO_NUMBER):
+        raise typer.Exit(WITHOUT_NUMBER)
 
 
 def _show_outline(plan: CampaignPlan, *, testbed: str | None, engine: Path | None, is_scheduled: bool, json_output: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.procedure import Statistics
 from evenhand.report.campaign_rows import trials_of, verdicts_of
-from evenhand.series import FIGURES, CampaignRecord, HookRun, PointRecord, Repetition, StoredSearch, StoredTrial
+from evenhand.series import FIGURES, CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch, StoredTrial
 from evenhand.trial import Verdict
 
 SCHEMA = 1
@@ -23,6 +23,7 @@ def summary_document(record: CampaignRecord, *, points: Iterable[PointRecord] | 
     """
     return {
         **_head(record),
+        "points_without_number": sum(point.state is PointState.NO_NUMBER for point in record.points),
         "points": [_point(record, point) for point in record.points]
         if points is None
         else [{**_point(record, point), "repetitions": [_repetition(r, is_whole=False) for r in point.repetitions]} for point in points],

@@ -76,6 +76,7 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
         "left_s": left_s,
         "running": None if status.running is None else _running_document(status.running),
         "trials": {"PASS": 0, "FAIL": 0, "INVALID": 0, **status.verdicts},
+        "points_without_number": status.count(PointState.NO_NUMBER),
         "points": [
             {
                 "key": point.point.key,
