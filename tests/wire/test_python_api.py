@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from evenhand.predict import DeviceModel
 from evenhand.programs import ROUTER, find_program
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.series import read_run
+from tests.docs.documents import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
@@ -57,6 +59,20 @@ def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -
     assert "512 octets: " in ended.stdout
     assert "instead of" in ended.stdout
     assert [search.frame_size for search in read_run(run).searches] == [128, 512]
+
+
+def test_the_how_to_draws_throughput_and_latency_over_the_number_of_hosts(testbed: Path, tmp_path: Path) -> None:
+    """R8219-08: the program as the page shows it, over IPv4, and the same over IPv6: latency at the throughput that was found."""
+    (program,) = [block.text for block in blocks("python", document="docs/how-to/measure-from-python.md") if "semilogx" in block.text]
+    program = program.replace('"testbed.toml"', repr(str(testbed))).replace('"gateway-v4"', repr(testbed.stem))
+    program = program.replace("max_fps=100e3, ", "max_fps=30e3, invalid_retries=30, patience=60, ").replace("[1, 16, 256]", "[1, 256]")
+    program = program.replace("tolerance=0.05)", "tolerance=0.9)")
+    environment = {**os.environ, "MPLBACKEND": "agg", "MPLCONFIGDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=800, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "hosts.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:

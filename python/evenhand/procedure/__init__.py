@@ -5,6 +5,7 @@ from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_model import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch
 from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+from evenhand.procedure.conditions import Conditions
 from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
 from evenhand.procedure.frame_size import (
@@ -44,7 +45,7 @@ from evenhand.procedure.setup import (
 from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.statistics import Interval, Statistics
-from evenhand.procedure.testbed import Conditions, OpenTestbed
+from evenhand.procedure.testbed import OpenTestbed
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, search_deviations, throughput_document
 

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
+from evenhand.errors import RequestError
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, describe_size, largest_octets, make_plan
 from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_model import BackToBackGoal, BackToBackTable
 from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
-from evenhand.procedure.delay import DelayGoal, DelayResult, measure_delay
+from evenhand.procedure.conditions import Conditions, check_request
+from evenhand.procedure.delay import REPETITIONS, DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
 from evenhand.procedure.host_limits import settle_limits
@@ -35,31 +37,9 @@ from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum, measure_throughput
 from evenhand.search import Goal, Outcome, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
+from evenhand.typed_fields import check_type
 
 ONCE = Repetitions()
-
-
-class Conditions(TypedDict, total=False):
-    """What stays the same in all trials of a procedure; all of it may be left out."""
-
-    plan: str | AddressPlan
-    """The address plan, or its name; `mix_versions` makes one of two. Default: gateway-v4 with all its addresses (SEED-05)."""
-    frame_size: FrameSize
-    """Octets with the FCS, or an `Imix` (RFC 6985). Default: 64, or the smallest that the plan's frames can have."""
-    directions: tuple[Direction, ...]
-    """Default: both at once (R2544-15)."""
-    seed: int
-    """Same seed, same frames. Default: 1."""
-    waits: Waits
-    """Default: those of RFC 2544, section 23 (`RFC_WAITS`); `SHORT_WAITS` is for software ports, and a deviation."""
-    limits: Limits
-    """When a trial is valid. Default: the testbed's."""
-    host_macs: HostMacs
-    """Whose MACs the hosts on the link have (R4814-06). Default: the port's."""
-    learning: LearningChoice
-    """Whether the DUT of a direct plan learns every host first (R2544-35). Default: it does."""
-    single_pair: SinglePair | None
-    """What was found before with one address pair (SEED-02)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +71,7 @@ class OpenTestbed:
                 confirmed by one of 60 s, to 0.5 %.
             name: Of the search in the run file.
         """
+        check_request(goal, Goal | None, conditions)
         chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
         with self.tester(check=lambda profile: check_maximum(chosen, profile), **conditions) as tester:
             started, bounded = choose_start(tester, chosen, on_event=self.on_event, recorder=self.recorder)
@@ -103,6 +84,7 @@ class OpenTestbed:
             goal: Which loads, and how long the trials are. Default: from the line rate down in steps of 10 %, trials of 60 s.
             name: Of the series in the run file.
         """
+        check_request(goal, LossGoal | None, conditions)
         chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
         with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **conditions) as tester:
             return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
@@ -117,9 +99,77 @@ class OpenTestbed:
             has_own_loop: Measure first what the tester itself adds at this load, where its ports can be joined to each other here.
             name: Of the test in the run file. Default: that of the test.
         """
+        check_request(goal, DelayGoal, conditions)
         own_loop = self._own_loop(goal, conditions) if has_own_loop else None
         with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="rate_fps"), **conditions) as tester:
             return measure_delay(tester, goal, own_loop=own_loop, name=name, on_event=self.on_event, recorder=self.recorder)
+
+    def latency(
+        self,
+        rate_fps: float | None = None,
+        *,
+        after: Throughput | None = None,
+        profile: Literal["rfc8219", "rfc2544"] = "rfc8219",
+        duration_s: float | None = None,
+        from_s: float | None = None,
+        tagged_frames: int | None = None,
+        repetitions: int = REPETITIONS,
+        has_own_loop: bool = True,
+        name: str | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> DelayResult:
+        """Latency of tagged frames at one load (RFC 8219, 7.2; RFC 2544, 26.2), as the verb of this name.
+
+        Args:
+            rate_fps: The load per direction. Default: the throughput of `after`.
+            after: What `throughput` has found under the same conditions.
+            profile: rfc8219: median and 99.9th percentile of 500 frames; rfc2544: one frame.
+            duration_s: And `from_s`, `tagged_frames`: as the RFC has them by default; less is a deviation.
+            has_own_loop: As for `delay`, and `name`.
+        """
+        test = DelayTest.LATENCY if profile == "rfc8219" else DelayTest.LATENCY_RFC2544
+        check_type(profile, Literal["rfc8219", "rfc2544"], where="profile")
+        goal = self._delay_goal(
+            test, rate_fps, after, duration_s=duration_s, from_s=from_s, tagged_frames=tagged_frames, repetitions=repetitions
+        )
+        return self.delay(goal=goal, has_own_loop=has_own_loop, name=name, **conditions)
+
+    def pdv(
+        self,
+        rate_fps: float | None = None,
+        *,
+        after: Throughput | None = None,
+        duration_s: float | None = None,
+        from_s: float | None = None,
+        repetitions: int = REPETITIONS,
+        has_variation: bool = False,
+        has_own_loop: bool = True,
+        name: str | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> DelayResult:
+        """Packet delay variation of every frame at one load (RFC 8219, 7.3.1), as the verb of this name. See `latency`.
+
+        Args:
+            has_variation: The differences of consecutive frames as well (RFC 8219, 7.3.2).
+        """
+        goal = self._delay_goal(
+            DelayTest.PDV, rate_fps, after, duration_s=duration_s, from_s=from_s, repetitions=repetitions, has_variation=has_variation
+        )
+        return self.delay(goal=goal, has_own_loop=has_own_loop, name=name, **conditions)
+
+    def ipdv(self, rate_fps: float | None = None, *, after: Throughput | None = None, **options: Any) -> DelayResult:
+        """Delay variation between consecutive frames (RFC 8219, 7.3.2): `pdv` with `has_variation`."""
+        return self.pdv(rate_fps, after=after, has_variation=True, **options)
+
+    def _delay_goal(self, test: DelayTest, rate_fps: float | None, after: Throughput | None, **others: Any) -> DelayGoal:
+        check_type(after, Throughput | None, where="after")
+        known_fps = None if after is None else after.throughput_fps
+        if after is not None and known_fps is None:
+            raise RequestError("this search has found no throughput", where="after", next_step="Look at its outcome, or give rate_fps.")
+        load_fps = known_fps if rate_fps is None else rate_fps
+        if load_fps is None:
+            raise RequestError("no load is given", where="rate_fps, after", next_step="Give rate_fps, or after=throughput(...).")
+        return DelayGoal(test=test, rate_fps=load_fps, throughput_fps=known_fps, **others, **retries_of(self.setup.testbed.limits))
 
     def recovery(self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]) -> Recovery:
         """For how long frames are lost after an overload, many times over (RFC 2544, 26.5).
@@ -128,6 +178,7 @@ class OpenTestbed:
             goal: The throughput, of which 110 % are the overload: `throughput(...).throughput_fps`; how long, how often.
             name: Of the test in the run file.
         """
+        check_request(goal, RecoveryGoal, conditions)
         with self.tester(check=partial(check_throughput, goal), **conditions) as tester:
             return measure_recovery(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
 
@@ -138,6 +189,7 @@ class OpenTestbed:
             goal: Which bursts, how long the trials are, when to stop. Default: 16, 64, 256 and 1024 frames at the line rate, to 0.5 %.
             name: Of the searches in the run file, before the size.
         """
+        check_request(goal, BurstGoal | None, conditions)
         chosen = goal or BurstGoal(**retries_of(self.setup.testbed.limits))
         with self.tester(check=partial(burst.with_rate, chosen), **conditions) as tester:
             return measure_burst(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
@@ -158,6 +210,7 @@ class OpenTestbed:
             repetitions: How often, and when fewer are enough.
             single_pair_first: Search with one address pair first, once for each size (SEED-02).
         """
+        check_request(goal, Goal | None, conditions)
         plan, sizes = self._sizes(frame_sizes, conditions)
         chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
         rows = []
@@ -190,6 +243,7 @@ class OpenTestbed:
         **conditions: Unpack[Conditions],
     ) -> LossTable:
         """Frame loss rate by frame size and load, each series repeated. See `throughput_table`."""
+        check_request(goal, LossGoal | None, conditions)
         plan, sizes = self._sizes(frame_sizes, conditions)
         chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
         rows = []
@@ -223,6 +277,7 @@ class OpenTestbed:
             throughputs: By frame size, fps per direction that were measured before under the same conditions, and where. The others are
                 measured first (R9004-01).
         """
+        check_request(goal, BackToBackGoal | None, conditions)
         plan, any_sizes = self._sizes(frame_sizes, conditions)
         sizes = check_whole_sizes(any_sizes)
         chosen = goal or BackToBackGoal(**retries_of(self.setup.testbed.limits))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: what stays the same in all trials of a procedure, and whether what it is called with is of the right types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, Imix
+from evenhand.procedure.learning import LearningChoice
+from evenhand.procedure.single_pair import SinglePair
+from evenhand.trial import Limits, Waits
+from evenhand.typed_fields import check_type
+
+
+class Conditions(TypedDict, total=False):
+    """What stays the same in all trials of a procedure; all of it may be left out."""
+
+    plan: str | AddressPlan
+    """The address plan, or its name; `mix_versions` makes one of two. Default: gateway-v4 with all its addresses (SEED-05)."""
+    frame_size: FrameSize
+    """Octets with the FCS, or an `Imix` (RFC 6985). Default: 64, or the smallest that the plan's frames can have."""
+    directions: tuple[Direction, ...]
+    """Default: both at once (R2544-15)."""
+    seed: int
+    """Same seed, same frames. Default: 1."""
+    waits: Waits
+    """Default: those of RFC 2544, section 23 (`RFC_WAITS`); `SHORT_WAITS` is for software ports, and a deviation."""
+    limits: Limits
+    """When a trial is valid. Default: the testbed's."""
+    host_macs: HostMacs
+    """Whose MACs the hosts on the link have (R4814-06). Default: the port's."""
+    learning: LearningChoice
+    """Whether the DUT of a direct plan learns every host first (R2544-35). Default: it does."""
+    single_pair: SinglePair | None
+    """What was found before with one address pair (SEED-02)."""
+
+
+_KINDS: Mapping[str, Any] = {
+    "plan": str | AddressPlan, "frame_size": int | Imix, "directions": tuple[str, ...], "seed": int, "waits": Waits,
+    "limits": Limits | None, "host_macs": Literal["port", "pseudorandom"], "learning": LearningChoice, "single_pair": SinglePair | None,
+}  # fmt: skip
+"""Of `Conditions`, for those who run no type checker."""
+
+
+def check_request(goal: object, kind: Any, conditions: Mapping[str, Any]) -> None:
+    """RequestError for a goal, or a condition, of the wrong type, before anything is started."""
+    check_type(goal, kind, where="goal")
+    for name, value in conditions.items():
+        if name in _KINDS:
+            check_type(value, _KINDS[name], where=name)

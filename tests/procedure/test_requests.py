@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a script may call a testbed's procedures with: refused is what is of the wrong type, before anything is started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import evenhand
+from evenhand.errors import RequestError
+from evenhand.procedure import LossGoal, OpenTestbed, Setup
+from evenhand.testbed import make_testbed
+
+VERBS = ("throughput", "loss", "latency", "pdv", "ipdv", "burst", "back_to_back", "recovery", "trial")
+
+
+@pytest.fixture
+def bed() -> OpenTestbed:
+    document: dict[str, Any] = {
+        "isolated_test_environment": True, "left": {"device": "net_ring0"}, "right": {"device": "net_ring1"}, "tester": {"cpus": [0]},
+    }  # fmt: skip
+    return OpenTestbed(setup=Setup(name="t", testbed=make_testbed(document, where="t")))
+
+
+def test_each_verb_that_measures_is_a_method(bed: OpenTestbed) -> None:
+    assert all(callable(getattr(bed, verb)) for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", ["delay", "recovery"])
+@pytest.mark.parametrize("goal", [None, "60s", LossGoal()])
+def test_a_procedure_that_needs_a_goal_refuses_none_and_others(bed: OpenTestbed, verb: str, goal: object) -> None:
+    """None was an AttributeError in the middle of it."""
+    with pytest.raises(RequestError) as refused:
+        getattr(bed, verb)(goal=goal)
+    assert refused.value.where == "goal"
+    assert refused.value.next_step
+
+
+@pytest.mark.parametrize("verb", ["throughput", "loss", "burst", "back_to_back", "throughput_table", "loss_table"])
+def test_a_goal_of_another_procedure_is_refused(bed: OpenTestbed, verb: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        getattr(bed, verb)(goal=evenhand.DelayGoal(test=evenhand.DelayTest.PDV, rate_fps=1e3))
+    assert refused.value.where == "goal"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("plan", 4), ("frame_size", "64"), ("directions", "forward"), ("seed", 1.5), ("waits", "short"), ("limits", {}), ("host_macs", "x")],
+)
+def test_a_condition_of_the_wrong_type_is_refused_by_its_name(bed: OpenTestbed, name: str, value: object) -> None:
+    with pytest.raises(RequestError) as refused:
+        bed.throughput(**{name: value})  # type: ignore[arg-type]
+    assert refused.value.where == name
+
+
+@pytest.mark.parametrize("verb", ["latency", "pdv", "ipdv"])
+def test_a_delay_needs_a_load(bed: OpenTestbed, verb: str) -> None:
+    """R8219-08: the throughput, or a rate of the user's."""
+    with pytest.raises(RequestError, match="no load is given"):
+        getattr(bed, verb)()
+    with pytest.raises(RequestError) as refused:
+        getattr(bed, verb)("1Mfps")
+    assert refused.value.where == "rate_fps"
