@@ -168,13 +168,22 @@ def test_a_load_that_the_tester_does_not_keep_ends_it() -> None:
     assert any("0 of 5 repetitions" in deviation.text for deviation in found.deviations)
 
 
+def test_a_shorter_trial_begins_to_count_in_proportion() -> None:
+    """`latency --duration 3s` alone: half of it, as 60 s of 120 s; a deviation says so (R8219-07)."""
+    short = DelayGoal(test=DelayTest.LATENCY, rate_fps=1e4, duration_s=3.0)
+    assert short.start_s == 1.5
+    assert any("from 1.5 s on instead of" in deviation.text for deviation in short.deviations)
+    assert DelayGoal(test=DelayTest.LATENCY, rate_fps=1e4, duration_s=240.0).start_s == 60.0
+    assert DelayGoal(test=DelayTest.PDV, rate_fps=1e4, duration_s=3.0).start_s == 0.0
+
+
 @pytest.mark.parametrize(
     ("changes", "where"),
     [
         ({"rate_fps": 0}, "rate_fps"),
         ({"repetitions": 0}, "repetitions"),
         ({"duration_s": 0}, "duration_s"),
-        ({"duration_s": 60}, "from_s"),
+        ({"duration_s": 60, "from_s": 60.0}, "from_s"),
         ({"tagged_frames": 0}, "tagged_frames"),
         ({"tagged_frames": 1_000_001}, "tagged_frames"),
         ({"rate_fps": 1.0}, "tagged_frames"),

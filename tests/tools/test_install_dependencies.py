@@ -51,6 +51,32 @@ def checkout(tmp_path: Path) -> Path:
     return make_checkout(tmp_path)
 
 
+@needs_dpkg
+def test_a_lock_of_apt_is_waited_for_and_that_is_said_once(checkout: Path) -> None:
+    """A first boot installs updates by itself, and the first command of a new user failed."""
+    programs = checkout / "programs"
+    programs.mkdir()
+    fake = programs / "apt-get"
+    fake.write_text(
+        f"""#!/bin/sh
+echo "$*" >>{checkout}/calls
+test "$(wc -l <{checkout}/calls)" -gt 3 && exit 0
+echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)' >&2
+exit 100
+"""
+    )
+    fake.chmod(0o755)
+    (programs / "sudo").write_text('#!/bin/sh\nexec "$@"\n')
+    (programs / "sudo").chmod(0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    ended = run(checkout, "test", environment={**os.environ, "PATH": path, "EVENHAND_APT_WAIT_S": "0"})
+    assert ended.stdout.count("another program has apt's lock") == 1, ended.stdout + ended.stderr
+    calls = (checkout / "calls").read_text().splitlines()
+    assert len(calls) >= 5
+    assert "update" in calls[3]
+    assert "install" in calls[4]
+
+
 def run(
     checkout: Path, *arguments: str, environment: dict[str, str] | None = None, user: int | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -64,8 +64,12 @@ def setup(
     name: NameArgument,
     *,
     system: Annotated[System, typer.Option("--os", metavar="|".join(System), help="Of the DUT.")],
-    left: Annotated[str | None, typer.Option("--left", metavar="IF", help="The DUT's interface to the tester's left port.")] = None,
-    right: Annotated[str | None, typer.Option("--right", metavar="IF", help="The DUT's interface to the tester's right port.")] = None,
+    left: Annotated[
+        str | None, typer.Option("--left", metavar="IF", help="The DUT's interface to the tester's left port. Required for every system.")
+    ] = None,
+    right: Annotated[
+        str | None, typer.Option("--right", metavar="IF", help="The DUT's interface to the tester's right port. Required for every system.")
+    ] = None,
     counts: CountOptions,
     rss: Annotated[
         Hash | None,
@@ -121,7 +125,8 @@ def _check_interface(name: str | None, side: str, system: OperatingSystem) -> st
         raise RequestError(
             f"which interface of the DUT is the {side} one?",
             where=option,
-            next_step=f"Name it as the DUT does; under {system.title} that looks like {option} {example}.",
+            next_step="Every system needs --left and --right. Name the interface as the DUT does;"
+            f" under {system.title} that looks like {option} {example}.",
         )
     if not _INTERFACE.fullmatch(name) or len(name) > system.longest_interface:
         raise RequestError(

@@ -60,7 +60,7 @@ class DelayGoal:
     """What was measured before, per direction; None if nothing is known of it, which is a deviation."""
     duration_s: float | None = None
     from_s: float | None = None
-    """Frames that are due before have no part."""
+    """Frames that are due before have no part. None: as the RFC has it, in proportion for a shorter trial."""
     tagged_frames: int | None = None
     repetitions: int = REPETITIONS
     has_variation: bool = False
@@ -100,8 +100,10 @@ class DelayGoal:
 
     @property
     def start_s(self) -> float:
-        """From when on delays count."""
-        return _FROM_S[self.test] if self.from_s is None else self.from_s
+        """From when on delays count. A shorter trial begins to count sooner, in proportion: of 3 s instead of 120 s after 1.5 s."""
+        if self.from_s is not None:
+            return self.from_s
+        return _FROM_S[self.test] * min(1.0, self.length_s / _DURATION_S[self.test])
 
     @property
     def tags(self) -> int:

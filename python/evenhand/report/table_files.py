@@ -7,6 +7,7 @@ import csv
 import io
 
 from evenhand.errors import HostError
+from evenhand.programs import in_checkout
 from evenhand.report.campaign_rows import COLUMNS, TableName, Value, rows_of
 from evenhand.report.plain import visible
 from evenhand.series import CampaignRecord
@@ -33,7 +34,11 @@ def to_parquet(record: CampaignRecord, table: TableName) -> bytes:
     except ImportError as error:
         raise HostError(
             "Parquet is written with pyarrow, which is not installed", where="--format parquet",
-            next_step="Use --format csv; or, where evenhand was installed with pip, add it: pip install 'evenhand[parquet]'.",
+            next_step="Use --format csv, or add pyarrow: "
+            + in_checkout(
+                ".venv/bin/pip install 'pyarrow>=15'",
+                installed="pip install 'evenhand[parquet]', where evenhand was installed with pip",
+            ),
         ) from error  # fmt: skip
     types = {"text": pyarrow.string(), "integer": pyarrow.int64(), "real": pyarrow.float64(), "flag": pyarrow.bool_()}
     schema = pyarrow.schema([(column.name, types[column.kind]) for column in COLUMNS[table]])
