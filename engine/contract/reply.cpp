@@ -378,9 +378,11 @@ std::string write_progress(std::int64_t id, const run::Progress& p) {
     for (std::size_t i = 0; i < p.directions.size(); ++i) {
         if (!p.directions[i]) continue;
         const auto& d = *p.directions[i];
-        event["directions"][name_of(static_cast<plan::Direction>(i))] = {
-            {"sent_frames", d.sent_frames}, {"received_frames", d.received_frames},    {"settled_frames", d.settled_frames},
-            {"lost_frames", d.lost_frames}, {"latency", {{"mean_ns", ns(d.mean_latency_s)}, {"max_ns", ns(d.max_latency_s)}}}};
+        event["directions"][name_of(static_cast<plan::Direction>(i))] = {{"sent_frames", d.sent_frames},
+                                                                         {"received_frames", d.received_frames},
+                                                                         {"settled_frames", d.settled_frames},
+                                                                         {"lost_frames", d.lost_frames},
+                                                                         {"latency", {{"mean_ns", ns(d.mean_latency_s)}, {"max_ns", ns(d.max_latency_s)}}}};
     }
     return line_of(event);
 }
