@@ -439,6 +439,7 @@ tally::PortCounters DpdkPort::counters() const {
     const auto pauses = extended(pause_counters_);
     const auto drops = extended(drop_counters_);
     std::vector<tally::NamedCount> hidden_drops;
+    hidden_drops.reserve(drops.size());
     for (std::size_t i = 0; i < drops.size(); ++i) hidden_drops.push_back({.name = drop_names_[i], .frames = drops[i]});
     return {.received_frames = stats.ipackets,
             .transmitted_frames = stats.opackets,
