@@ -15,10 +15,9 @@ from evenhand.plan import (
     RFC4814_SOURCE_PORTS,
     TOPOLOGIES,
     AddressPlan,
-    Mode,
-    UdpRange,
     make_plan,
 )
+from evenhand.plan.ports import parse_ports
 from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
 from evenhand.series.campaign import CampaignRecord, Point, PointRecord
 
@@ -27,6 +26,11 @@ PORTS = (
     ("destination_ports", RFC4814_DESTINATION_PORTS, CLASSIC_DESTINATION_PORT),
 )
 """Keyword of a plan, its default, and what `fixed` means."""
+OPTION_TYPES: Mapping[str, type] = {
+    "host_mode": str, "network_mode": str, "fixed_source": bool, "fixed_source_network": bool, "common_network": bool, "source_ports": str,
+    "destination_ports": str,
+}  # fmt: skip
+"""Options of a point's plan, as a campaign file has them; of a mix nothing is predicted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,26 +77,15 @@ def plan_of(point: Point) -> AddressPlan | None:
     if not is_known_plan(point.plan):
         return None
     options = {key: value for key, value in point.plan_options.items() if value is not None}
-    for key, default, classic in PORTS:
-        options[key] = _read_ports(options.get(key), default, classic)
-    try:
-        return make_plan(point.plan, point.hosts, networks=point.networks, **options)
-    except (RequestError, TypeError, AttributeError):  # ports of another form are still the text
+    # A file that somebody else has written may have anything there.
+    if not all(isinstance(value, OPTION_TYPES.get(key, ())) for key, value in options.items()):
         return None
-
-
-def _read_ports(text: object, default: UdpRange, classic: UdpRange) -> object:
-    """As a campaign file has them: `1024-65535`, `1024-65535:increment`, `7`, `fixed`."""
-    if text is None:
-        return default
-    if text == "fixed":
-        return classic
-    span, _, order = str(text).partition(":")
-    first, _, last = span.partition("-")
-    if not first.isdecimal() or not (last or first).isdecimal():
-        return text
-    mode: Mode = "increment" if order == "increment" else "decrement" if order == "decrement" else "pseudorandom"
-    return UdpRange(first=int(first), last=int(last or first), mode=mode if last else "fixed")
+    try:
+        for key, default, classic in PORTS:
+            options[key] = parse_ports(options.get(key), default, classic, where=key)
+        return make_plan(point.plan, point.hosts, networks=point.networks, **options)
+    except RequestError:
+        return None
 
 
 def is_known_plan(name: str) -> bool:

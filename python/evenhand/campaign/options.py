@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from evenhand.cli.back_to_back import BackToBackOptions
 from evenhand.cli.burst import BurstOptions
-from evenhand.cli.common import parse_ports, read_mix
+from evenhand.cli.common import read_mix
 from evenhand.cli.delay import LatencyProfile, LoadOptions
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions, RetryOptions
@@ -33,6 +33,7 @@ from evenhand.plan import (
     mix_versions,
     parse_imix,
 )
+from evenhand.plan.ports import parse_ports
 from evenhand.procedure import BackToBackGoal, BurstGoal, Conditions, DelayGoal, DelayTest, LossGoal, RecoveryGoal, limits_of
 from evenhand.search import Goal
 from evenhand.series.campaign import Point, ProcedureName

@@ -34,13 +34,13 @@ from evenhand.plan import (
     Direction,
     FrameSize,
     Mode,
-    UdpRange,
     is_imix,
     make_plan,
     parse_imix,
     plan_title,
     plan_warnings,
 )
+from evenhand.plan.ports import parse_ports
 from evenhand.procedure import (
     FRAME_SIZE_SETS,
     MAX_FRAME_SIZE,
@@ -55,7 +55,6 @@ from evenhand.units import format_count, parse_size
 
 DEFAULT_SEED = 1
 MAX_SEED = 2**64 - 1
-MAX_PORT = 65535
 MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]
 
@@ -282,26 +281,6 @@ def parse_counts(text: str | None, *, where: str) -> Counts:
         )
     numbers = [int(part) for part in parts]
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
-
-
-def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where: str) -> UdpRange:
-    """`1024-65535`, `1024-65535:increment`, `7`, or `fixed` for the port of RFC 2544; numbers may be hexadecimal (0xC020)."""
-    if text is None:
-        return default
-    if text == "fixed":
-        return classic
-    found = re.fullmatch(r"(0x[0-9a-fA-F]+|\d+)(?:-(0x[0-9a-fA-F]+|\d+)(?::(increment|decrement))?)?", text.strip())
-    first, last = (0, 0) if found is None else (int(found[1], 0), int(found[2] or found[1], 0))
-    if found is None or not 1 <= first <= last <= MAX_PORT:
-        raise RequestError(
-            f"{text!r} is no range of UDP ports", where=where,
-            next_step=f"Write a range like {default.first}-{default.last}, one port of 1 to {MAX_PORT}, or fixed.",
-        )  # fmt: skip
-    return UdpRange(first=first, last=last, mode="fixed" if first == last else _port_mode(found[3]))
-
-
-def _port_mode(word: str | None) -> Mode:
-    return "increment" if word == "increment" else "decrement" if word == "decrement" else "pseudorandom"
 
 
 def parse_mode(text: str, *, where: str) -> Mode:
