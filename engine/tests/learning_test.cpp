@@ -246,6 +246,9 @@ TEST_CASE("frames that are lost are sent again in the next rounds, to those host
     CHECK(rig.progress[2].sides[1]->reachable == 998);
     CHECK(rig.progress[3].sides[1]->reachable == 999);
     CHECK(rig.progress[3].round == 4);
+    // Each round reached some hosts and missed others: it may have been too fast.
+    for (unsigned round = 0; round < 4; ++round) CHECK(rig.progress[round].rate_share == 1.0 / (1U << round));
+    CHECK(result.rate_share == 0.125);
 }
 
 TEST_CASE("hosts that are never resolved are named, in order, and no others") {
@@ -257,6 +260,7 @@ TEST_CASE("hosts that are never resolved are named, in order, and no others") {
     CHECK(right_of(result).rounds == 3);
     CHECK(texts(right_of(result).unreachable) == std::vector<std::string>{"2001:2:0:8000::2", "2001:2:0:8000::40:2", "2001:2:0:8000::7cf:2"});
     CHECK(left_of(result).unreachable.empty());
+    CHECK(result.rate_share == 0.5);  // the second round reached nobody, which half the rate would not mend
 }
 
 TEST_CASE("of many unreachable hosts the first hundred are named") {
@@ -269,6 +273,7 @@ TEST_CASE("of many unreachable hosts the first hundred are named") {
     REQUIRE(left_of(result).unreachable.size() == 100);
     CHECK(texts(left_of(result).unreachable).front() == "198.18.0.2");
     CHECK(texts(left_of(result).unreachable).back() == "198.18.0.101");
+    CHECK(result.rate_share == 1);
 }
 
 TEST_CASE("behind gateways learning shows which hosts the routes lead to, and nobody asks for a host (SEED-18)") {
