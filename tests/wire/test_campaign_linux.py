@@ -83,7 +83,7 @@ def test_a_campaign_on_the_kernels_router_goes_the_whole_way(lab: LinuxLab, tmp_
     """
     (tmp_path / "kernel.toml").write_text(CAMPAIGN.format(lab=lab.name, plan=lab.plan))
     done = evenhand(tmp_path, "run", "kernel.toml", "--run", "kernel.evenhand")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 1), done.stderr  # 1: a point has no number
     record = read_record(tmp_path / "kernel.evenhand")
     for point in record.points:
         # A host that is away all the time leaves no number, and says so.
