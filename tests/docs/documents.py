@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
@@ -19,6 +20,7 @@ DOCUMENTS = sorted(
     key=lambda path: path.relative_to(ROOT).as_posix(),
 )
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INDENTED_FENCE = re.compile(r"^ +```(\w*)\n(.*?)^ +```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,17 +62,18 @@ def read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def blocks(*languages: str, document: str | None = None) -> list[Block]:
-    """Fenced blocks in these languages, of one document or of all."""
+def blocks(*languages: str, document: str | None = None, indented: bool = False) -> list[Block]:
+    """Fenced blocks in these languages, of one document or of all; `indented`: only those inside a list instead."""
     found = []
+    fence = _INDENTED_FENCE if indented else _FENCE
     for path in DOCUMENTS:
         if document is not None and name_of(path) != document:
             continue
         text = path.read_text(encoding="utf-8")
-        for match in _FENCE.finditer(text):
+        for match in fence.finditer(text):
             if match[1] in languages:
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(Block(document=name_of(path), line=line, language=match[1], text=match[2]))
+                found.append(Block(document=name_of(path), line=line, language=match[1], text=dedent(match[2])))
     return found
 
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -190,6 +192,21 @@ def test_program_by_hand_answers_as_shown(command: Command, run: Run) -> None:
     assert len(printed) == len(shown)
     for one_shown, one_printed in zip(shown, printed, strict=True):
         assert matches(one_shown, one_printed), one_printed
+
+
+@pytest.mark.wire
+@pytest.mark.two_cpus
+def test_a_script_ends_a_campaign_in_order_as_the_how_to_shows(run: Run) -> None:
+    """A shell's `&` ignores SIGINT for what it starts, so a script needs SIGTERM: exit code 143, and a file that can be resumed."""
+    shown = [block for block in blocks("sh", document="docs/how-to/run-a-campaign.md", indented=True) if "kill -TERM" in block.text]
+    assert len(shown) == 1
+    ended = run(shown[0].text)
+    assert ended.returncode == 128 + signal.SIGTERM, ended.stderr
+    status = run("evenhand status background.evenhand --json")
+    assert status.returncode == 0, status.stderr
+    document = json.loads(status.stdout)
+    assert document["finished_at"] is None
+    assert document["worker"] is None
 
 
 @pytest.mark.wire

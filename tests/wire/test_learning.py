@@ -20,6 +20,7 @@ from scapy.utils import rdpcap, wrpcap
 from evenhand.errors import RequestError
 from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, make_plan
+from evenhand.predict import DeviceModel
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.trial import EngineSession, LearningProgress, find_engine, learn
 from tests.wire.captures import sent_frames, without_time
@@ -274,6 +275,25 @@ def test_a_missing_route_is_found_by_learning() -> None:
         result = learn(session, rate_fps=2_000, rounds=2, directions=["forward"])
     assert result.sides["right"].reachable == 6
     assert result.sides["right"].unreachable == ("198.19.2.1", "198.19.2.2", "198.19.2.3")
+
+
+@pytest.mark.two_cpus
+@pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v6"])
+def test_a_dut_that_was_asked_too_fast_is_asked_more_slowly_until_every_host_is_reached(name: str) -> None:
+    """Its one element serves 1,000 frames a second and lets 16 wait, so it loses most frames of a first round at 20,000 a second."""
+    plan = direct(name, 200)
+    told: list[LearningProgress] = []
+    slow = ReferenceDut(model=DeviceModel(elements=1, rate_fps=1_000, queue_frames=16))
+    with reference_router(plan, slow) as router, engine() as session:
+        open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
+        session.request("resolve")
+        result = learn(session, rate_fps=20_000, wait_s=0.3, rounds=10, directions=["forward"], on_progress=told.append)
+    assert result.is_complete, result
+    rounds = result.sides["right"].rounds
+    assert rounds > 1
+    assert result.rate_share == 0.5 ** (rounds - 1)
+    # A round that reaches the last host ends before it has to say anything.
+    assert {0.5**k for k in range(rounds - 1)} <= {progress.rate_share for progress in told}
 
 
 def _addresses(plan: AddressPlan, side: str = "right", most: int = 10_000) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
