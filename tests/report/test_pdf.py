@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shutil
+import zlib
 from pathlib import Path
 
 import pytest
 
+from evenhand import report
 from evenhand.errors import HostError
 from evenhand.report.pdf import check_printer, print_pdf
 from tests.report.chromium import find_chromium
@@ -38,3 +42,28 @@ def test_chromium_prints_sheets_of_a4() -> None:
     box = re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", content)
     assert box is not None
     assert [round(float(side)) for side in box.groups()] == [595, 842] or [int(float(side)) for side in box.groups()] == [594, 841]
+
+
+@pytest.mark.skipif(shutil.which("weasyprint") is None, reason="WeasyPrint is not installed: tools/install-dependencies prove")
+def test_weasyprint_prints_a_page_with_its_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It knows no variables in a picture, draws black what has one, and fails at a marker whose content is a text."""
+    (tmp_path / "weasyprint").symlink_to(str(shutil.which("weasyprint")))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    style = (Path(report.__file__).parent / "templates" / "style.css.j2").read_text()
+    flagged = "".join(line for line in style.splitlines(keepends=True) if line.startswith("li.flagged"))
+    picture = '<svg width="10" height="10" viewBox="0 0 10 10"><rect width="9" height="9" style="fill: var(--c1,#ff0000)"/></svg>'
+    content = print_pdf(f"{PAGE}<style>{flagged}</style><ul><li class=flagged>note</ul>{picture}", where="--pdf a.pdf")
+    text = _uncompressed(content)
+    box = re.search(rb"/MediaBox ?\[ ?0 0 ([\d.]+) ([\d.]+) ?\]", text)
+    assert box is not None
+    assert [round(float(side)) for side in box.groups()] == [595, 842]
+    assert re.search(rb"\b1(\.0)? 0(\.0)? 0(\.0)? rg", text)
+
+
+def _uncompressed(pdf: bytes) -> bytes:
+    """The file and all that is compressed in it."""
+    found = [pdf]
+    for match in re.finditer(rb"stream\r?\n(.*?)endstream", pdf, re.DOTALL):
+        with contextlib.suppress(zlib.error):
+            found.append(zlib.decompressobj().decompress(match[1]))
+    return b"\n".join(found)

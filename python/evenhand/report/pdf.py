@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -36,8 +37,8 @@ def print_pdf(page: str, *, where: str) -> bytes:
     check_printer(where)
     with tempfile.TemporaryDirectory(prefix="evenhand-pdf-") as folder:
         source, target = Path(folder) / "page.html", Path(folder) / "page.pdf"
-        source.write_text(page, encoding="utf-8")
         chromium = _chromium()
+        source.write_text(page if chromium is not None else _without_variables(page), encoding="utf-8")
         command = [WEASYPRINT, str(source), str(target)] if chromium is None else _of_chromium(chromium, Path(folder), source, target)
         said = _run(command, Path(folder), where)
         if not target.is_file() or not (content := target.read_bytes()).startswith(b"%PDF"):
@@ -50,6 +51,11 @@ def print_pdf(page: str, *, where: str) -> bytes:
 
 def _chromium() -> str | None:
     return next((found for name in CHROMIUM if (found := shutil.which(name))), None)
+
+
+def _without_variables(page: str) -> str:
+    """Colours of the pictures written out: WeasyPrint draws black what has a variable's colour, though each names its colour on paper too."""
+    return re.sub(r"var\(--[\w-]+, ?(#[0-9a-fA-F]{3,8})\)", r"\1", page)
 
 
 def _of_chromium(program: str, folder: Path, source: Path, target: Path) -> list[str]:
