@@ -136,7 +136,7 @@ class FrameCheck {
             const std::uint64_t destination = big(load<std::uint64_t>(frame)) >> 16U;
             if (destination != own_mac_ && destination != cable_mac_) return false;
         }
-        const auto ttl = static_cast<std::uint8_t>(frame[V == IpVersion::v4 ? L::ip + 8 : L::ip + 7]);
+        const auto ttl = hop_limit_of(frame, V);
         if (ttl == 0 || ttl > sent_ttl) return false;
         if (!is_in(source_ports_, big(load<std::uint16_t>(frame + L::udp))) || !is_in(destination_ports_, big(load<std::uint16_t>(frame + L::udp + 2)))) return false;
         if constexpr (V == IpVersion::v4) {

@@ -25,7 +25,7 @@ constexpr std::uint16_t ethertype_arp = 0x0806;
 constexpr std::uint16_t ethertype_ipv6 = 0x86DD;
 constexpr std::uint8_t protocol_udp = 17;
 constexpr std::uint8_t protocol_icmpv6 = 58;
-constexpr std::uint8_t sent_ttl = 10;  // RFC 2544 C.2.6.4
+constexpr std::uint8_t sent_ttl = 10;  // RFC 2544 C.2.6.4; also IPv6's hop limit
 
 /// Offsets from the first octet of the frame.
 template <IpVersion V>
@@ -44,6 +44,11 @@ struct Layout {
 };
 static_assert(Layout<IpVersion::v4>::smallest_frame_size == 64);
 static_assert(Layout<IpVersion::v6>::smallest_frame_size == 84);
+
+/// The hop limit (IPv4: time to live) of a frame without VLAN tags.
+[[nodiscard]] inline std::uint8_t hop_limit_of(const std::byte* frame, IpVersion version) noexcept {
+    return static_cast<std::uint8_t>(frame[version == IpVersion::v4 ? Layout<IpVersion::v4>::ip + 8 : Layout<IpVersion::v6>::ip + 7]);
+}
 
 // The tag, 18 octets in network order:
 //   0-2   magic     0xE5 0xE4 0x01; the last is the version of this layout

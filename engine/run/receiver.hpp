@@ -290,7 +290,8 @@ class Receiver {
         } else if (map_->mark(tag.sequence)) {
             ++t.duplicated_frames;
         } else {
-            ++t.received_frames;
+            if (t.received_frames++ == 0) [[unlikely]]
+                t.first_hop_limit = frame::hop_limit_of(octets, look.version);
             if constexpr (kinds == FrameKinds::mixed) ++t.received_of_class[frame_class];
             std::uint64_t& next = t.next_in_order[tag.stream];
             if (tag.sequence < next) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "frame/layout.hpp"
 #include "run/load.hpp"
 
 namespace evenhand::run {
@@ -109,6 +110,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.offered_fps = static_cast<double>(d.offered_frames) / std::max(sending_s, static_cast<double>(last_send - start) / ticks_per_second);
     d.max_overdue_us = static_cast<double>(max_overdue) * us_per_second / ticks_per_second;
     d.received_frames = sum.received_frames;
+    d.hop_limit_was_lowered = sum.first_hop_limit < frame::sent_ttl;
     d.duplicated_frames = sum.duplicated_frames;
     d.reordered_frames = sum.reordered_frames;
     d.late_frames = sum.late_frames;

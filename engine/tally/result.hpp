@@ -136,6 +136,7 @@ struct DirectionResult {
     LatencyHistogram latency;  // ticks
     std::shared_ptr<const DelayResult> delays;
     std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts, at once or in a series
+    bool hop_limit_was_lowered = true;  // in the first frame that came back; true if none did
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
     std::vector<ClassCount> classes;     // of a mix; empty if all frames are alike

@@ -28,6 +28,7 @@ struct alignas(64) SenderTally {
 
 struct alignas(64) ReceiverTally {
     std::uint64_t received_frames = 0;  // unique, intact, right length, in time
+    std::uint8_t first_hop_limit = 0;   // of the first of them; 0: none came. Of several receivers the highest
     std::uint64_t duplicated_frames = 0;
     std::uint64_t reordered_frames = 0;    // below the largest number seen of their stream
     std::uint64_t late_frames = 0;         // after the residual wait

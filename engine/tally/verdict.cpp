@@ -129,6 +129,13 @@ void note_flow_control(const TrialResult& result, const DirectionResult& d, std:
          pauses);
 }
 
+/// What forwards without lowering it is no router (RFC 1812, 5.3.1; RFC 8200, 3), though its frames arrive.
+void note_hop_limit(const DirectionResult& d, std::vector<Reason>& notes) {
+    if (d.hop_limit_was_lowered) return;
+    note(notes, "hop_limit", "{}: frames came back with the hop limit that they were sent with: a cable or a bridge joins the ports, or a router that does not lower it",
+         name_of(d.direction));
+}
+
 /// Two workers whose counters differ by more than what a receiver allows for: times of frames mean nothing.
 void judge_clocks(const TrialResult& result, std::vector<Reason>& reasons) {
     if (result.clock_offsets.empty()) return;
@@ -177,6 +184,7 @@ void judge(TrialResult& result) {
     if (!result.burst) {  // where it is a reason
         for (const auto& d : result.directions) note_flow_control(result, d, result.notes);
     }
+    for (const auto& d : result.directions) note_hop_limit(d, result.notes);
     if (result.stopped) note(reasons, "stopped", "the trial was stopped before its end");
     for (const auto side : {plan::Side::left, plan::Side::right}) judge_port(result, side, reasons);
     if (std::abs(result.clock_error_ppm) > result.limits.clock_ppm) {

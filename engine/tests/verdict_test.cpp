@@ -217,6 +217,18 @@ TEST_CASE("trials are judged by their counts") {
     }
 }
 
+TEST_CASE("frames that come back with the hop limit of their sending are a note, on the side where they do") {
+    auto r = clean();
+    judge(r);
+    CHECK(r.notes.empty());
+    reverse(r).hop_limit_was_lowered = false;
+    judge(r);
+    CHECK(r.verdict == Verdict::pass);
+    REQUIRE(r.notes.size() == 1);
+    CHECK(std::string{r.notes[0].code} == "hop_limit");
+    CHECK(r.notes[0].text.starts_with("reverse: frames came back with the hop limit that they were sent with"));
+}
+
 TEST_CASE("PAUSE on the sending port is a note where it changes no verdict, and says on which side") {
     auto r = clean();
     left(r).after.pause_frames = 9;

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices that lose and hide it, or break what they forward: which verdict they get, and which reason. IPv4 and IPv6."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from tests.wire.lying_dut import LEFT, RIGHT, Behaviour, Sent, is_test_frame, lying_dut, routed, sequence_of, tag_at
+from tests.wire.wire_session import Document, engine, open_ports, run_trial, valid_trial
+
+pytestmark = [
+    pytest.mark.wire,
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace"),
+]
+BOTH = pytest.mark.parametrize("plan", [gateway_v4(50), gateway_v6(50)], ids=lambda p: p.name)
+MACS = (b"\x02\x00\x00\x00\xa0\x01", b"\x02\x00\x00\x00\xa0\x02")
+"""Of the tester's ports, which the taps have."""
+RATE_FPS = 400
+FRAMES = 200
+"""Of each direction: what a Python loop forwards on any machine."""
+
+
+def measured(plan: AddressPlan, change: Callable[[int, bytes], Sent], **arguments: Any) -> Document:
+    """A trial; `change` gets each test frame as a router would forward it, with the side where it should leave."""
+
+    def behaviour(side: int, frame: bytes) -> Sent:
+        if not is_test_frame(plan, frame):
+            return []
+        return change(1 - side, routed(plan, frame, MACS[1 - side]))
+
+    return trial_of(plan, behaviour, **arguments)
+
+
+def trial_of(
+    plan: AddressPlan, behaviour: Behaviour, *, frame_size: int | None = None, run: Callable[..., Document] = valid_trial
+) -> Document:
+    with lying_dut(behaviour) as dut, engine(dut.engine_command) as session:
+        open_ports(session, plan, dut.left_device, dut.right_device, frame_size=frame_size)
+        return run(session, rate_fps=RATE_FPS, duration_s=FRAMES / RATE_FPS)
+
+
+def counts(document: Document, name: str) -> list[int]:
+    return [document["directions"][direction][name] for direction in ("forward", "reverse")]
+
+
+@BOTH
+def test_one_that_forwards_all_passes(plan: AddressPlan) -> None:
+    """So the others fail for what they do, and not for this way of forwarding."""
+    document = measured(plan, lambda side, frame: [(side, frame)])
+    assert document["verdict"] == "PASS", document["reasons"]
+    assert counts(document, "received_frames") == [FRAMES, FRAMES]
+    assert document["notes"] == []
+
+
+@BOTH
+def test_frames_sent_twice_hide_no_loss(plan: AddressPlan) -> None:
+    """As many come back as were sent, and half of them are missing. A loop or a mirrored port would do the same, so it is never a result."""
+    document = measured(plan, lambda side, frame: [(side, frame)] * 2 if sequence_of(plan, frame) % 2 else [], run=run_trial)
+    assert document["verdict"] == "INVALID", document
+    assert "duplicates" in {reason["code"] for reason in document["reasons"]}
+    assert counts(document, "received_frames") == [FRAMES // 2] * 2
+    assert counts(document, "duplicated_frames") == [FRAMES // 2] * 2
+
+
+@BOTH
+def test_a_copy_in_the_place_of_a_lost_frame_is_not_that_frame(plan: AddressPlan) -> None:
+    """It numbers the copy as the lost frame: the UDP checksum covers the number."""
+
+    def change(side: int, frame: bytes) -> Sent:
+        sequence = sequence_of(plan, frame)
+        if sequence % 2:
+            return []
+        forged = bytearray(frame)
+        at = tag_at(plan) + 6
+        forged[at : at + 6] = (sequence + 1).to_bytes(6, "big")
+        return [(side, frame), (side, bytes(forged))]
+
+    document = measured(plan, change)
+    assert document["verdict"] == "FAIL", document["reasons"]
+    assert counts(document, "received_frames") == [FRAMES // 2] * 2
+    assert counts(document, "corrupted_frames") == [FRAMES // 2] * 2
+
+
+@BOTH
+def test_one_that_answers_on_the_same_port_delivers_nothing(plan: AddressPlan) -> None:
+    document = measured(plan, lambda side, frame: [(1 - side, frame)])
+    assert document["verdict"] == "FAIL", document["reasons"]
+    assert counts(document, "received_frames") == [0, 0]
+    assert counts(document, "foreign_frames") == [FRAMES, FRAMES]
+
+
+@BOTH
+@pytest.mark.parametrize("octets", [-4, 4])
+def test_a_frame_that_is_shorter_or_longer_is_not_delivered(plan: AddressPlan, octets: int) -> None:
+    """Each third one of 128 octets: the IP packet inside is whole where octets are added."""
+
+    def change(side: int, frame: bytes) -> Sent:
+        whole = sequence_of(plan, frame) % 3 != 0
+        return [(side, frame if whole else frame[:octets] if octets < 0 else frame + bytes(octets))]
+
+    document = measured(plan, change, frame_size=128)
+    spoiled = len(range(0, FRAMES, 3))
+    assert document["verdict"] == "FAIL", document["reasons"]
+    assert counts(document, "received_frames") == [FRAMES - spoiled] * 2
+    assert counts(document, "wrong_length_frames") == [spoiled] * 2
+
+
+@BOTH
+def test_one_that_changes_an_address_and_mends_the_checksums_delivers_to_nobody(plan: AddressPlan) -> None:
+    """Two addresses that are swapped leave every checksum as it was."""
+
+    def change(side: int, frame: bytes) -> Sent:
+        size = 4 if plan.ip_version == 4 else 16
+        at = 14 + (12 if plan.ip_version == 4 else 8)
+        return [(side, frame[:at] + frame[at + size : at + 2 * size] + frame[at : at + size] + frame[at + 2 * size :])]
+
+    document = measured(plan, change)
+    assert document["verdict"] == "FAIL", document["reasons"]
+    assert counts(document, "received_frames") == [0, 0]
+    assert counts(document, "corrupted_frames") == [FRAMES, FRAMES]
+
+
+@BOTH
+def test_one_that_turns_the_whole_trial_round_loses_nothing(plan: AddressPlan) -> None:
+    """It keeps all frames until the last has come, and sends the last first: order is counted, and is no loss."""
+    kept: dict[int, list[bytes]] = {LEFT: [], RIGHT: []}
+
+    def change(side: int, frame: bytes) -> Sent:
+        kept[side].append(frame)
+        if sequence_of(plan, frame) != FRAMES - 1:
+            return []
+        held, kept[side] = kept[side], []
+        return [(side, held_frame) for held_frame in reversed(held)]
+
+    document = measured(plan, change)
+    assert document["verdict"] == "PASS", document["reasons"]
+    assert counts(document, "received_frames") == [FRAMES, FRAMES]
+    assert counts(document, "reordered_frames") == [FRAMES - 1] * 2
+
+
+@BOTH
+def test_a_forwarder_that_does_not_lower_the_hop_limit_is_no_router(plan: AddressPlan) -> None:
+    """RFC 1812, 5.3.1 and RFC 8200, 3: what it forwards arrives all the same, and the trial says that no router did it."""
+
+    def behaviour(side: int, frame: bytes) -> Sent:
+        return [(1 - side, MACS[1 - side] + frame[6:])] if is_test_frame(plan, frame) else []
+
+    document = trial_of(plan, behaviour)
+    assert document["verdict"] == "PASS", document["reasons"]
+    assert [note["code"] for note in document["notes"]] == ["hop_limit", "hop_limit"]
