@@ -60,7 +60,7 @@ def test_one_that_forwards_all_passes(plan: AddressPlan) -> None:
 
 @BOTH
 def test_frames_sent_twice_hide_no_loss(plan: AddressPlan) -> None:
-    """As many come back as were sent, and half of them are missing. A loop or a mirrored port would do the same, so it is never a result."""
+    """As many come back as were sent, and half of them are missing. A loop or a mirrored port does the same: it is no result."""
     document = measured(plan, lambda side, frame: [(side, frame)] * 2 if sequence_of(plan, frame) % 2 else [], run=run_trial)
     assert document["verdict"] == "INVALID", document
     assert "duplicates" in {reason["code"] for reason in document["reasons"]}
