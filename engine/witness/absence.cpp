@@ -69,7 +69,7 @@ std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_
                 waiting_s -= std::max(0.0, present_s);
             }
             const auto sent_in = [&](double lasted_s, double not_before_s) { return std::max(0.0, std::min(until_s, sending_s) - std::max(until_s - lasted_s, not_before_s)); };
-            overran = overran || waiting_s + sent_in(absence.longest_s, 0) > ring_s;
+            overran = overran || waiting_s + sent_in(absence.longest_s, 0) > overrun_from_ring_share * ring_s;
             waiting_s = std::min(waiting_s + sent_in(absence.at_least_s, 0), ring_s);
             series_s += sent_in(absence.longest_s, series_s > 0 ? std::max(before_s, 0.0) : 0.0);
             before_s = until_s;
