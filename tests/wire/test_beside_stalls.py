@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DUT on a host that takes its CPU away for 20 to 150 ms, now and then: no loss that this explains is charged to it, and every other is."""
+"""A DUT whose CPU its host takes away for 20 to 150 ms, now and then: no loss that this explains is charged to it, and every other is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from evenhand.lab import LinuxLab, linux_lab
-from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import EngineSession, find_engine
 from tests.wire.wire_session import FAST_WAITS, PATIENT, Document, dut_of, engine, open_ports, run_trial
 
@@ -64,7 +64,7 @@ def opened_lab(plan: AddressPlan) -> Iterator[tuple[LinuxLab, EngineSession]]:
 
 
 def trials(session: EngineSession, count: int) -> Iterator[Document]:
-    # 2 s, because a frame that waits for a CPU comes, however late.
+    # A frame that waits for a CPU comes, however late.
     waits = {**FAST_WAITS, "residual_s": 0.5}
     for number in range(1, count + 1):
         yield run_trial(session, trial=number, rate_fps=LOAD_FPS, duration_s=1, waits=waits, limits=PATIENT)
@@ -88,17 +88,21 @@ def test_no_trial_beside_stalls_is_charged_to_a_dut_that_forwards_all(plan: Addr
 
 @BOTH
 def test_a_dut_that_loses_is_charged_in_every_trial_that_no_stall_touched(plan: AddressPlan) -> None:
-    """One frame of ten is dropped by its own rule, whatever the host does."""
+    """Its shaper passes four fifths of the load, whatever the host does."""
     with opened_lab(plan) as (lab, session):
-        rules = (
-            "add table inet t; add chain inet t f { type filter hook forward priority 0; }; add rule inet t f numgen inc mod 10 == 0 drop"
-        )
-        subprocess.run(["ip", "netns", "exec", lab.dut_namespace, "nft", rules], check=True)
+        bit_per_s = round(0.8 * LOAD_FPS * (plan.smallest_frame_size - 4) * 8)
+        for side in SIDES:
+            shaper = f"qdisc add dev {lab.dut_interface(side)} root tbf rate {bit_per_s}bit burst 2000 limit 2000"
+            subprocess.run(["tc", "-n", lab.dut_namespace, *shaper.split()], check=True)
         with stalls(lab.dut_cpu, 1.0, 14):
             documents = list(trials(session, TRIALS))
     verdicts = Counter(document["verdict"] for document in documents)
-    print(f"{plan.name}, one frame of ten dropped: {dict(verdicts)}")
-    untouched = [d for d in documents if not any(way["away_frames"] or way["overdue_frames"] for way in d["directions"].values())]
+    print(f"{plan.name}, a fifth of the load dropped: {dict(verdicts)}")
+    untouched = [d for d in documents if not any(way["away_frames"] for way in d["directions"].values())]
     assert untouched
     assert verdicts["PASS"] == 0
-    assert [shown(document) for document in untouched if document["verdict"] != "FAIL"] == []
+    # What left overdue may explain as many: the tester's own lapse, and no matter of the witness.
+    uncharged = [
+        d for d in untouched if d["verdict"] != "FAIL" and all(w["overdue_frames"] < w["lost_frames"] for w in d["directions"].values())
+    ]
+    assert [shown(document) for document in uncharged] == []
