@@ -157,7 +157,7 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     interval = ratio.interval
     is_same = abs(ratio.ratio - 1) < SAME_WITHIN
     if (one.is_at_least and (is_same or ratio.ratio < 1)) or (other.is_at_least and (is_same or ratio.ratio > 1)):
-        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=_CAPPED)
+        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=_capped(one, other))
     if is_same:
         if not is_tested or interval is None:
             return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
@@ -194,7 +194,10 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     return _Finding(kind=kind, ratio=ratio, p_value=p_value, certainty=f"The difference is more than noise ({test}).{between}")
 
 
-_CAPPED = "The highest load that was tried passed, so what the DUT can do is not known: give a higher maximum-rate."
+def _capped(*found: Measured) -> str:
+    if any(measured.is_testers for measured in found):
+        return "The tester could not keep a higher load, so what the DUT can do is not known."
+    return "The highest load that was tried passed, so what the DUT can do is not known: give a higher maximum-rate."
 
 
 def _unsure(fewest: int) -> str:
@@ -237,10 +240,8 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
             f" ({values}): many addresses cost this DUT throughput."
         )
     if many.pool.is_at_least or pair.is_at_least:
-        return (
-            f"No verdict: the highest load that was tried passed with {_who_passed(many, pair, addresses)} ({values}), so what one pair"
-            " hides is not known."
-        )
+        passed = "the highest load that " + ("the tester kept" if many.pool.is_testers or pair.is_testers else "was tried")
+        return f"No verdict: {passed} passed with {_who_passed(many, pair, addresses)} ({values}), so what one pair hides is not known."
     return f"No verdict: one address pair and {addresses} cannot be told apart, nor called equal ({values})."
 
 

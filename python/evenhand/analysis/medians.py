@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
@@ -28,8 +29,13 @@ class Measured(Protocol):
         """Whether the median is a lower bound."""
 
     @property
+    def is_testers(self) -> bool:
+        """Whether it is one because the tester could not keep a higher load."""
+
+    @property
     def uppers(self) -> tuple[float, ...]:
-        """How high each value may really be, as the lowest load that failed in its search; empty: the values are exact."""
+        """How high each value may really be, as the lowest load that failed in its search; infinite of a lower bound among others that are
+        none; empty: the values are exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,8 @@ class Pool:
     is_at_least: bool = False
     """What the DUT does there is a lower bound."""
     uppers: tuple[float, ...] = ()
+    is_testers: bool = False
+    """Because the tester could not keep a higher load."""
 
     @classmethod
     def of(cls, points: Iterable[Measured]) -> Self:
@@ -52,6 +60,7 @@ class Pool:
         return cls(
             values=tuple(value for point in found for value in point.values),
             is_at_least=any(point.is_at_least for point in found),
+            is_testers=any(point.is_testers for point in found),
             uppers=tuple(upper for point in found for upper in point.uppers or point.values),
         )
 
@@ -107,7 +116,8 @@ def median_ratio(above: Measured, below: Measured) -> MedianRatio:
 
 
 def _search_width(measured: Measured) -> float:
-    widths = [(upper - value) / upper for value, upper in zip(measured.values, measured.uppers, strict=False) if upper > 0]
+    ends = zip(measured.values, measured.uppers, strict=False)
+    widths = [(upper - value) / upper for value, upper in ends if 0 < upper < math.inf]
     return median(widths) if widths else 0.0
 
 
@@ -116,7 +126,7 @@ def show_ratio(ratio: MedianRatio) -> str:
     if ratio.ratio is None:
         return "no ratio: the one below is 0"
     if ratio.bound == "unknown":
-        return "no ratio: both passed at the highest load that was tried"
+        return "no ratio: both are lower bounds"
     text = f"{ratio.ratio:.3f}"
     if ratio.bound != "none":
         return f"{ratio.bound.replace('_', ' ')} {text}"

@@ -160,9 +160,10 @@ def _with_sentences(
     ]
     capped = [point.label for point in plateau if point.is_at_least]
     if capped:
+        are_testers = any(point.is_testers for point in plateau)
         sentences.append(
-            f"{join(capped)} passed at the highest load that was tried: the plateau is at least as high there, and need not be level."
-            " Give a higher maximum-rate."
+            f"{join(capped)} passed at the highest load that {'the tester kept' if are_testers else 'was tried'}: the plateau is at least"
+            f" as high there, and need not be level.{'' if are_testers else ' Give a higher maximum-rate.'}"
         )
     for edge, after in ((first, False), (last, True)):
         low, high = (edge, edge + 1) if after else (edge - 1, edge)

@@ -107,7 +107,7 @@ def compare_testbeds(record: CampaignRecord, *, relevant: float = RELEVANT, leve
 def _is_at_least(record: PointRecord, testbed: str) -> bool:
     """Whether the median there is a lower bound."""
     found = [repetition for repetition in record.repetitions if repetition.testbed == testbed and repetition.value is not None]
-    return is_median_at_least(sum(repetition.is_at_least for repetition in found), len(found))
+    return is_median_at_least([r.value for r in found if r.value is not None], [r.is_at_least for r in found])
 
 
 def two_sided_p_value(sample: Sequence[float], reference: Sequence[float]) -> float:

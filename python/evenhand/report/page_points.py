@@ -28,7 +28,7 @@ from evenhand.report.page_words import (
     unit_of,
 )
 from evenhand.series import StoredTrial
-from evenhand.series.campaign import CampaignRecord, HookRun, Point, PointRecord, PointState, Repetition
+from evenhand.series.campaign import AT_LEAST, CampaignRecord, HookRun, Point, PointRecord, PointState, Repetition
 from evenhand.trial import Verdict, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -207,7 +207,8 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
         counts = [sum(trial.result.verdict is verdict for trial in trials_of(repetition)) for verdict in Verdict]
         ended = "cut short" if repetition.finished_at is None else str(repetition.outcome).replace("_", " ")
         rows.append([
-            str(repetition.number), show_value(repetition.value, unit), show_value(repetition.upper, unit),
+            str(repetition.number), (AT_LEAST if repetition.is_at_least else "") + show_value(repetition.value, unit),
+            show_value(repetition.upper, unit),
             ended + (f": {repetition.reason}" if repetition.reason else ""),
             " / ".join(map(str, counts)), str(repetition.seed), repetition.testbed, show_time(repetition.started_at),
         ])  # fmt: skip

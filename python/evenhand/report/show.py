@@ -266,7 +266,7 @@ def _figure(value: float, figure: Figure) -> str:
 def _figures(measured: PointRecord, statistics: Statistics) -> tuple[str, ...]:
     """Median, minimum, maximum."""
     values = (statistics.median, statistics.minimum, statistics.maximum)
-    bounds = bounds_of(measured.at_maximum, statistics.count)
+    bounds = bounds_of(measured.values, measured.lower_bounds)
     return tuple(f"{bound}{_figure(value, FIGURES[measured.point.procedure])}" for bound, value in zip(bounds, values, strict=True))
 
 

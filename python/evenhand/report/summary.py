@@ -14,7 +14,10 @@ from evenhand.report.plain import visible
 from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord, bounds_of
 from evenhand.units import format_count
 
-NOTE = "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load that was tried passed."
+NOTE = (
+    "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load that was tried passed, or the"
+    " tester could not keep a higher one."
+)
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets run a text that begins so."""
 _LATEX = {
@@ -51,7 +54,7 @@ def _row(found: PointRecord) -> tuple[str, ...]:
     if statistics is None:
         ends = ("no number" if found.state == "no_number" else "not measured", NONE, NONE)
     else:
-        bounds = bounds_of(found.at_maximum, statistics.count)
+        bounds = bounds_of(found.values, found.lower_bounds)
         low, high = (f"{bound}{show_value(v, unit)}" for bound, v in zip(bounds[1:], (statistics.minimum, statistics.maximum), strict=True))
         ends = (show_median(found), low, high)
     done = len(found.values)

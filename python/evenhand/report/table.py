@@ -12,7 +12,7 @@ from evenhand.fitted import FittedTable
 from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
 from evenhand.procedure import FrameLoss, LossTable, Row, Statistics, Throughput, ThroughputTable
 from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, verification_lines
-from evenhand.search import MlrGoals, Outcome, ThroughputGoal
+from evenhand.search import MlrGoals, ThroughputGoal
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Verdict
 from evenhand.units import format_count, format_ratio
@@ -63,7 +63,8 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
         one_pair = row.repetitions[0].profile.single_pair
         if one_pair is not None:
             value = "no throughput" if one_pair.throughput_fps is None else f"{format_count(one_pair.throughput_fps)} fps per direction"
-            lines.append(f"{describe_size(row.frame_size)}: before it, {one_pair.source}, with 1 address pair: {value}.")
+            bound = "at least " if one_pair.is_at_least else ""
+            lines.append(f"{describe_size(row.frame_size)}: before it, {one_pair.source}, with 1 address pair: {bound}{value}.")
     if max(len(row.repetitions) for row in rows) > 1:
         lines.append(
             "The interval of the median is by order statistics, so it holds for any distribution of independent repetitions; in brackets"
@@ -130,8 +131,8 @@ def _fps(value: float) -> str:
 
 
 def _bound(row: Row[Throughput]) -> str:
-    """A search that ended at its maximum found a lower bound only."""
-    return AT_LEAST if any(result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM for result in row.repetitions) else ""
+    """A search that ended at its maximum, or at the tester's limit, found a lower bound only."""
+    return AT_LEAST if any(result.is_at_least for result in row.repetitions) else ""
 
 
 def _outcomes(row: Row[Throughput]) -> str:

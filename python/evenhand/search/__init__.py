@@ -22,6 +22,7 @@ from evenhand.search.model import (
     TrialFinished,
     TrialStarted,
     describe_outcome,
+    is_outcome_at_least,
 )
 from evenhand.search.throughput import find_throughput
 from evenhand.search.tst009 import Tst009Goal
@@ -60,6 +61,7 @@ __all__ = [
     "find_largest",
     "find_tester_ceiling",
     "find_throughput",
+    "is_outcome_at_least",
     "relevant_bounds",
     "run_search",
 ]

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
-from evenhand.search.model import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S, Outcome, SearchTrial, check_loads, check_retries
+from evenhand.search.model import (
+    DEFAULT_INVALID_RETRIES,
+    DEFAULT_PATIENCE,
+    FULL_LENGTH_S,
+    Outcome,
+    SearchTrial,
+    check_loads,
+    check_retries,
+    is_outcome_at_least,
+)
 from evenhand.trial import Deviation, Verdict
 from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration, format_ratio
@@ -181,8 +190,13 @@ class GoalResult:
 
     @property
     def throughput_fps(self) -> float | None:
-        """The lower bound, if it is a result of the device; None where tester or user ended the search."""
-        return self.lower_fps if self.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM) else None
+        """The lower bound; None where the user ended the search."""
+        return self.lower_fps if self.is_regular or is_outcome_at_least(self.outcome) else None
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the throughput is only known to be no lower: maximum or tester ended the search, not the device."""
+        return self.throughput_fps is not None and is_outcome_at_least(self.outcome)
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -224,6 +238,11 @@ class MlrResult:
         return self.strictest.throughput_fps
 
     @property
+    def is_at_least(self) -> bool:
+        """Whether that is a lower bound."""
+        return self.strictest.is_at_least
+
+    @property
     def upper_fps(self) -> float | None:
         return self.strictest.upper_fps
 
@@ -240,6 +259,7 @@ class MlrResult:
         return {
             "outcome": str(self.outcome),
             "throughput_fps_per_direction": self.throughput_fps,
+            "is_at_least": self.is_at_least,
             "upper_fps_per_direction": self.upper_fps,
             "highest_offered_fps_per_direction": self.highest_offered_fps,
             "tester_limit_fps_per_direction": self.tester_limit_fps,
