@@ -80,6 +80,8 @@ class MedianRatio:
     """Where a median is a lower bound itself."""
     search_width: float = 0.0
     """How wide the brackets of the searches are, as a share of their upper ends: the median of the set where it is the larger."""
+    narrowest: Interval | None = None
+    """The interval as it would be if the searches left no brackets."""
 
     @property
     def firm_interval(self) -> Interval | None:
@@ -106,16 +108,25 @@ def median_ratio(above: Measured, below: Measured) -> MedianRatio:
     if upper is None or lower is None:
         raise ValueError("nothing to compare")
     ratio = upper.median / lower.median if lower.median else (1.0 if upper.median == 0 else None)
-    interval = ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers)
-    if interval is not None and ratio is not None:  # of odd samples the ratio of medians may lie beside it: then it reaches so far
-        interval = Interval(low=min(interval.low, ratio), high=max(interval.high, ratio), level=interval.level)
+    interval = _with(ratio, ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers))
+    narrowest = _with(ratio, ratio_interval(above.values, below.values))
     bounds: dict[tuple[bool, bool], RatioBound] = {(True, False): "at_least", (False, True): "at_most", (True, True): "unknown"}
     bound = bounds.get((above.is_at_least, below.is_at_least), "none")
-    width = max(_search_width(above), _search_width(below))
-    return MedianRatio(ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound, search_width=width)
+    width = max(search_width(above), search_width(below))
+    return MedianRatio(
+        ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound, search_width=width, narrowest=narrowest
+    )
 
 
-def _search_width(measured: Measured) -> float:
+def _with(ratio: float | None, interval: Interval | None) -> Interval | None:
+    """Of odd samples the ratio of medians may lie beside the interval: then it reaches so far."""
+    if interval is None or ratio is None:
+        return interval
+    return Interval(low=min(interval.low, ratio), high=max(interval.high, ratio), level=interval.level)
+
+
+def search_width(measured: Measured) -> float:
+    """How wide the brackets of the searches are, as a share of their upper ends: the median; 0 of exact values."""
     ends = zip(measured.values, measured.uppers, strict=False)
     widths = [(upper - value) / upper for value, upper in ends if 0 < upper < math.inf]
     return median(widths) if widths else 0.0
