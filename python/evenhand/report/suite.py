@@ -11,7 +11,7 @@ from rich.table import Table
 
 from evenhand.fitted import FittedTable
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations, throughput_document
-from evenhand.report.throughput import verification_lines
+from evenhand.report.throughput import loss_by_direction, verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Deviation, Verdict, describe_causes
@@ -55,6 +55,9 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
     ratios = sorted({entry.result.goal.loss_ratio for entry in entries} - {0.0})
     if ratios:
         lines.append(f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the zero loss of RFC 2544.")
+        for entry in entries:
+            lost = loss_by_direction(entry.result.losses)
+            lines += [] if lost is None else [f"{entry.profile.plan.label}, {entry.profile.hosts}: lost at that load {lost}."]
     lines += dict.fromkeys(line for entry in entries for line in verification_lines(entry.result.goal))
     lines += dict.fromkeys(line for entry in entries for line in sent_lines(entry.profile))
     limits = {entry.profile.theoretical_fps for entry in entries}

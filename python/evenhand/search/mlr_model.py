@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
+from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.search.model import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
@@ -251,6 +252,21 @@ class MlrResult:
         """Highest load that a valid trial really offered."""
         return max((t.result.offered_fps for t in self.trials if t.result.is_valid), default=None)
 
+    def losses_of(self, found: GoalResult) -> dict[str, DirectionLoss]:
+        """What each direction lost at the goal's lower bound, over the valid trials of full length there."""
+        return losses_in(
+            t.result
+            for t in self.trials
+            if t.result.is_valid
+            and t.result.intended_fps == found.lower_fps
+            and t.result.intended_duration_s >= found.goal.final_duration_s
+        )
+
+    @property
+    def losses(self) -> dict[str, DirectionLoss]:
+        """Of the strictest goal."""
+        return self.losses_of(self.strictest) if self.throughput_fps is not None else {}
+
     def count(self, verdict: Verdict) -> int:
         return sum(t.result.verdict is verdict for t in self.trials)
 
@@ -263,8 +279,9 @@ class MlrResult:
             "upper_fps_per_direction": self.upper_fps,
             "highest_offered_fps_per_direction": self.highest_offered_fps,
             "tester_limit_fps_per_direction": self.tester_limit_fps,
+            "loss_by_direction": losses_document(self.losses),
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
-            "goals": [result.to_document() for result in self.goals],
+            "goals": [{**result.to_document(), "loss_by_direction": losses_document(self.losses_of(result))} for result in self.goals],
             "goal": self.goal.to_document(),
         }
 

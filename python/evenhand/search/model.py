@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
+from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.trial import TrialResult, Verdict, causes_of_invalid, describe_causes
 from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration, format_rate
@@ -233,6 +234,13 @@ class ThroughputResult:
         at_result = (t.result for t in reversed(self.trials) if t.is_full_length and t.result.intended_fps == self.throughput_fps)
         return next((result for result in at_result if result.is_pass or self.outcome is not Outcome.TESTER_LIMIT), None)
 
+    @property
+    def losses(self) -> dict[str, DirectionLoss]:
+        """What each direction lost in the trial that the throughput rests on: the one that confirmed it, else the longest that passed."""
+        passed = [t.result for t in self.trials if t.result.is_pass and t.result.intended_fps == self.throughput_fps]
+        proof = self.final_trial or max(passed, key=lambda trial: trial.intended_duration_s, default=None)
+        return {} if proof is None else losses_in([proof])
+
     def count(self, verdict: Verdict) -> int:
         return sum(t.result.verdict is verdict for t in self.trials)
 
@@ -245,6 +253,7 @@ class ThroughputResult:
             "upper_fps_per_direction": self.upper_fps,
             "highest_passed_fps_per_direction": self.highest_passed_fps,
             "highest_offered_fps_per_direction": self.highest_offered_fps,
+            "loss_by_direction": losses_document(self.losses),
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
             "goal": self.goal.to_document(),
         }
