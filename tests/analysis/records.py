@@ -42,14 +42,22 @@ def point(
     directions: tuple[Direction, ...] = BOTH,
     testbed: str = "lab",
     maximum: float = math.inf,
+    kept: Mapping[int, float] | None = None,
 ) -> PointRecord:
-    """A point whose repetitions ended with these values; None: with none. `maximum`: the highest load that was tried."""
+    """A point whose repetitions ended with these values; None: with none. `maximum`: the highest load that was tried.
+
+    `kept`: repetitions, by number, in which the tester kept no higher load than this.
+    """
+    kept = kept or {}
     has_value = any(value is not None for value in values)
     repetitions = tuple(
         Repetition(
             number=number, seed=number, testbed=testbed, started_at=WHEN, finished_at=WHEN,
-            outcome="tester_limit" if value is None else "at_or_above_maximum" if value >= maximum else "found",
-            value=None if value is None else min(value, maximum), result=None, searches=(),
+            outcome=(
+                "tester_limit" if value is None or number in kept else "at_or_above_maximum" if value >= maximum else "found"
+            ),
+            value=None if value is None else min(value, maximum, kept.get(number, math.inf)),
+            result={"is_at_least": True} if number in kept else None, searches=(),
         )
         for number, value in enumerate(values, start=1)
     )  # fmt: skip

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from evenhand.analysis import analyse, compare
+from evenhand.analysis import Shape, analyse, compare, compare_testbeds
 from evenhand.analysis.medians import Pool, median_ratio
 from evenhand.analysis.ranks import ratio_interval
 from evenhand.report.comparison import comparison_lines, show_median
+from evenhand.report.summary import COLUMNS, summary_rows
 from evenhand.series.campaign import PointRecord
 from tests.analysis.records import point, record
 
@@ -53,24 +54,101 @@ def test_the_interval_of_a_median_reaches_to_the_loads_that_failed() -> None:
     assert statistics.median == 1000.0
 
 
-@pytest.mark.parametrize("one_fps", [799_840.0, 700_000.0, 100_000.0])
-def test_a_precision_that_is_not_well_below_five_percent_gives_no_verdict(one_fps: float) -> None:
-    """SEED-07: with searches that stop at 10 %, also a pair 0.02 % apart was called biased."""
-    points = [point(1, [one_fps] * 10, suite="pair", plan="gateway-v4"), point(65534, [8e5] * 10, suite="many", plan="gateway-v4")]
+@pytest.mark.parametrize("repetitions", [10, 2])
+@pytest.mark.parametrize(
+    ("one_fps", "finding", "deciding"),
+    [
+        (799_840.0, "unknown", "2%"), (700_000.0, "unknown", "5%"), (780_000.0, "unknown", "2%"), (400_000.0, "hides", ""),
+        (100_000.0, "hides", ""), (1_200_000.0, "shows_more", ""), (860_000.0, "unknown", "2%"),
+    ],
+)  # fmt: skip
+def test_coarse_searches_give_a_verdict_where_their_brackets_leave_no_doubt(
+    one_fps: float, finding: str, deciding: str, repetitions: int
+) -> None:
+    """SEED-07: with searches that stop at 10 %, a pair 0.02 % apart is not called biased, and one that shows half is. Where the brackets
+    leave it open, the precision that would decide is named, and does."""
+    points = [
+        point(1, [one_fps] * repetitions, suite="pair", plan="gateway-v4"),
+        point(65534, [8e5] * repetitions, suite="many", plan="gateway-v4"),
+    ]
     (coarse,) = analyse(record(*(searched(found, 0.1) for found in points))).bias
-    assert coarse.finding == "unknown"
-    assert "the searches stop at 10.0 %: give --precision well below 5 %" in coarse.certainty
-    (fine,) = analyse(record(*(searched(found, 0.005) for found in points))).bias
-    assert fine.finding == ("same" if one_fps > 760_000 else "hides")
+    assert coarse.finding == finding
+    assert coarse.sentence.startswith({"unknown": "No verdict", "hides": ("Biased", "Seems biased")[repetitions < 4]}.get(finding, "One"))
+    if deciding:
+        assert f"the searches stop at 10.0 %: --precision {deciding} would decide it" in coarse.certainty
+        (fine,) = analyse(record(*(searched(found, float(deciding[:-1]) / 100) for found in points))).bias
+        assert fine.finding == ("same" if 760_000 < one_fps < 840_000 else "hides" if one_fps < 8e5 else "shows_more")
 
 
-def test_a_ratio_of_coarse_searches_is_not_called_about_equal() -> None:
+def test_coarse_searches_whose_repetitions_lie_far_apart_want_more_of_those() -> None:
+    """No precision would decide what noise alone leaves open."""
+    one = point(1, [5e5, 6e5, 7e5, 8e5, 9e5, 9.5e5], suite="pair", plan="gateway-v4")
+    many = point(65534, [8e5] * 6, suite="many", plan="gateway-v4")
+    (verdict,) = analyse(record(*(searched(found, 0.1) for found in (one, many)))).bias
+    assert verdict.finding == "unknown"
+    assert "more of them would tell more" in verdict.certainty
+    assert "--precision" not in verdict.certainty
+
+
+@pytest.mark.parametrize(("precision", "said"), [(0.04, "about equal, within 5.0 %"), (0.1, "--precision 2% would decide it")])
+def test_a_ratio_is_called_about_equal_only_where_the_brackets_leave_no_doubt(precision: float, said: str) -> None:
     """SEED-70."""
-    direct = [searched(point(n, [4e5] * 10), 0.04) for n in (1, 16, 64)]
-    gateway = searched(point(65534, [4e5] * 10, suite="gateway", plan="gateway-v4"), 0.04)
+    direct = [searched(point(n, [4e5] * 10), precision) for n in (1, 16, 64)]
+    gateway = searched(point(65534, [4e5] * 10, suite="gateway", plan="gateway-v4"), precision)
     (ratio,) = analyse(record(*direct, gateway)).ratios
-    assert "the searches stop at 4.0 %" in ratio.sentence
+    assert said in ratio.sentence
     assert not ratio.is_flagged
+
+
+@pytest.mark.parametrize("repetitions", [10, 2])
+def test_a_fall_within_the_brackets_of_the_searches_is_none(repetitions: int) -> None:
+    """SEED-66: 6 % lower with searches that stop at 10 % may be no fall at all, and at 0.5 % it is one; half as high always is."""
+
+    def shape_of(last_fps: float, precision: float) -> Shape:
+        fps = [1e5] * 7 + [last_fps]
+        points = [searched(point(2**n, [value] * repetitions), precision) for n, value in enumerate(fps)]
+        (curve,) = analyse(record(*points)).curves
+        assert curve.shape is not None
+        return curve.shape
+
+    assert shape_of(9.4e4, 0.1).falls_above is None
+    assert "but the searches stop at 10.0 %" in " ".join(shape_of(9.4e4, 0.1).sentences)
+    assert shape_of(9.4e4, 0.005).falls_above == 64
+    assert shape_of(5e4, 0.1).falls_above == 64
+
+
+def test_a_lower_bound_is_no_fall() -> None:
+    """SEED-66, MLR-10: the tester kept only half at the last point; the DUT may do as much as before."""
+    points = [point(2**n, [1e5] * 6, kept=dict.fromkeys(range(1, 7), 5e4) if n == 5 else None) for n in range(6)]
+    (curve,) = analyse(record(*points)).curves
+    assert curve.shape is not None
+    assert curve.shape.falls_above is None
+    assert curve.shape.is_capped
+    assert "32 x 32 passed at the highest load that the tester kept" in " ".join(curve.shape.sentences)
+
+
+@pytest.mark.parametrize("repetitions", [10, 2])
+def test_testbeds_differ_by_more_than_the_brackets_of_their_searches(repetitions: int) -> None:
+    def found_with(precision: float, berlin_fps: float, *, kept: bool = False) -> bool:
+        munich = searched(point(1, [1e5] * repetitions, testbed="munich"), precision)
+        berlin = searched(point(1, [berlin_fps] * repetitions, testbed="berlin"), precision)
+        if kept:
+            berlin = point(1, [1e5] * repetitions, testbed="berlin", kept=dict.fromkeys(range(1, 11), berlin_fps))
+        both = replace(munich, repetitions=(*munich.repetitions, *berlin.repetitions))
+        verdict = compare_testbeds(record(both))
+        assert verdict is not None
+        return bool(verdict.different)
+
+    assert not found_with(0.1, 9.3e4)
+    assert found_with(0.005, 9.3e4)
+    assert found_with(0.1, 5e4)
+    assert not found_with(0.005, 5e4, kept=True)
+
+
+def test_the_bracket_stands_in_the_summary() -> None:
+    rows = summary_rows(record(searched(point(1, [99_500.0] * 10), 0.005), searched(point(2, [2e5] * 10, maximum=1e5), 0.005)))
+    column = [column.title for column in COLUMNS].index("failed at")
+    assert [row[column - 1 : column + 1] for row in rows] == [("99.5 kfps", "100 kfps"), (">= 100 kfps", "-")]
 
 
 def test_the_bracket_stands_beside_each_throughput_and_lower_bounds_have_none() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -249,6 +250,30 @@ def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(e
         assert len(point.values) == 1
     again = evenhand(*RUN, "--resume", "--again")
     assert "there is nothing to measure again" in again.stderr
+
+
+def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_again(evenhand: Evenhand, tmp_path: Path) -> None:
+    """A lower bound counts as a number and says so, and `--again` tries such a point once more (MLR-10)."""
+    campaign = short("invalid-retries = 0\npatience = 0")
+    write_campaign(tmp_path, campaign, part="simulated-2000000-300000")
+    ended = evenhand(*RUN)
+    assert ended.returncode == 0, ended.stderr
+    assert ">= 300,000 fps" in ended.stdout
+    assert "1 of its 1 numbers is a lower bound, since the tester could not keep a higher load" in ended.stdout
+    for point in record_of(tmp_path).points:
+        assert (point.state, point.at_maximum, point.at_tester_limit) == (PointState.MEASURED, 1, 1)
+        assert 300_000 * 0.98 <= point.values[0] <= 300_000
+        assert point.is_at_least
+    shown = json.loads(evenhand("show", "run.evenhand", "--json").stdout)
+    assert {(point["at_maximum"], point["at_tester_limit"]) for point in shown["points"]} == {(1, 1)}
+    write_campaign(tmp_path, campaign)
+    again = evenhand(*RUN, "--resume", "--again")
+    assert again.returncode == 0, again.stderr
+    for point in record_of(tmp_path).points:
+        assert [repetition.outcome for repetition in point.repetitions] == ["cut_short", "found"]
+        assert (len(point.values), point.at_maximum) == (1, 0)
+        assert point.values[0] > 600_000
+    assert "there is nothing to measure again" in evenhand(*RUN, "--resume", "--again").stderr
 
 
 def test_a_dut_that_does_not_answer_is_the_reason_of_each_point(evenhand: Evenhand, tmp_path: Path) -> None:

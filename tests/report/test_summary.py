@@ -123,7 +123,7 @@ def test_no_line_joins_a_lower_bound() -> None:
     line = DrawnCurve(label="a", points=points)
     assert [value == value for value in _with_gaps(line, 1e6)[1]] == [True, False, True]
     picture = addresses_picture("p", "t", [line])
-    assert "at least: the highest load tried passed" in draw_inline(picture)
+    assert "at least: a lower bound" in draw_inline(picture)
     assert "Arrow: at least so much" in picture.caption
 
 

@@ -172,7 +172,8 @@ def test_a_load_that_stays_invalid_is_the_testers_limit_and_no_loss() -> None:
     assert result.outcome is Outcome.TESTER_LIMIT
     for found in result.goals:
         assert found.upper_fps is None
-        assert found.throughput_fps is None
+        assert found.throughput_fps == found.lower_fps
+        assert found.is_at_least
         assert found.lower_fps is not None
         assert 700_000 * 0.99 < found.lower_fps <= 700_000
     assert result.tester_limit_fps is not None

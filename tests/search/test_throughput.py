@@ -86,7 +86,8 @@ def test_a_limit_is_found_within_the_width_and_never_above(limit_fps: float, pre
 def test_search_never_reports_a_load_that_lost_frames(
     limit_fps: float, noise: float, invalid: float, buffer_frames: float, seed: int
 ) -> None:
-    """R2544-20: the last trial at the reported load is a full-length one that passed, on any device."""
+    """R2544-20: the last trial at the reported load is a full-length one that passed, on any device; at the tester's limit it may be the
+    last valid one."""
     device = SimulatedMeasurer(
         limit_fps=limit_fps, noise_probability=noise, invalid_probability=invalid, buffer_frames=buffer_frames, seed=seed
     )
@@ -94,6 +95,10 @@ def test_search_never_reports_a_load_that_lost_frames(
     assert [t.result for t in result.trials] == device.trials
     if result.throughput_fps is None:
         assert result.outcome not in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)
+        return
+    if result.outcome is Outcome.TESTER_LIMIT and result.final_trial is None:
+        at_result = [t for t in device.trials if t.intended_fps == result.throughput_fps and t.verdict is not Verdict.INVALID]
+        assert at_result[-1].verdict is Verdict.PASS
         return
     full_length = [t for t in device.trials if t.intended_fps == result.throughput_fps and t.intended_duration_s == 60]
     assert full_length[-1].verdict is Verdict.PASS
@@ -112,7 +117,8 @@ def test_invalid_trials_are_no_result_of_the_device(limit_fps: float, invalid_tr
     if result.highest_passed_fps is not None:
         assert result.highest_passed_fps <= limit_fps
     if result.outcome is Outcome.TESTER_LIMIT:
-        assert result.throughput_fps is None
+        assert result.throughput_fps == result.highest_passed_fps
+        assert result.is_at_least is (result.throughput_fps is not None)
         assert result.count(Verdict.INVALID) >= 3
     if len(invalid_trials) < 3:
         assert result.throughput_fps == search(SimulatedMeasurer(limit_fps=limit_fps)).throughput_fps
@@ -166,9 +172,30 @@ def test_a_tester_that_cannot_keep_up_ends_the_search_with_what_was_really_teste
     device = SimulatedMeasurer(limit_fps=900_000, tester_ceiling_fps=800_000)
     result = search(device)
     assert result.outcome is Outcome.TESTER_LIMIT
-    assert result.throughput_fps is None
+    assert result.throughput_fps == result.highest_passed_fps == 800_000
+    assert result.is_at_least
     assert result.upper_fps is None
-    assert result.highest_passed_fps == 800_000
+    assert result.final_trial is not None
+    assert result.final_trial.intended_duration_s == 60
+
+
+def test_a_lower_bound_that_a_full_length_trial_refutes_is_none() -> None:
+    """R2544-20: a buffer hides the loss of short trials, and the tester keeps no load above 500 kfps."""
+    device = SimulatedMeasurer(limit_fps=400_000, buffer_frames=200_000, tester_ceiling_fps=500_000)
+    result = search(device)
+    true_limit = 400_000 + 200_000 / 60
+    assert result.outcome is Outcome.FOUND
+    assert result.throughput_fps is not None
+    assert true_limit * 0.995 < result.throughput_fps <= true_limit
+    # The same with a tester that keeps nothing any more, once a full-length trial has refuted the short ones.
+    refuted = next(i for i, t in enumerate(result.trials, start=1) if t.is_full_length)
+    gone = SimulatedMeasurer(
+        limit_fps=400_000, buffer_frames=200_000, tester_ceiling_fps=500_000, invalid_trials=range(refuted + 1, 1000), is_load_offered=False
+    )
+    bound = search(gone)
+    assert bound.outcome is Outcome.TESTER_LIMIT
+    assert bound.upper_fps is not None
+    assert (bound.throughput_fps, bound.is_at_least) == (None, False)
 
 
 @pytest.mark.parametrize("ceiling_fps", [810_000.0, 90_000.0, 9_000.0])
@@ -186,6 +213,8 @@ def test_a_tester_that_keeps_no_load_gives_up() -> None:
     result = search(device)
     assert result.outcome is Outcome.TESTER_LIMIT
     assert len(result.trials) == 15
+    assert result.throughput_fps is None
+    assert not result.is_at_least
     assert result.highest_passed_fps is None
     assert result.highest_offered_fps is None
 
@@ -199,6 +228,20 @@ def test_a_tester_limit_within_the_search_keeps_the_highest_load_that_passed() -
     assert result.highest_passed_fps is not None
     assert 625_000 * (1 - 0.005) < result.highest_passed_fps < 625_000
     assert result.upper_fps == 750_000
+    assert result.throughput_fps == result.highest_passed_fps
+    assert result.trials[-1].purpose is Purpose.CONFIRMATION
+
+
+def test_a_tester_that_keeps_no_more_load_is_given_one_trial_to_confirm_what_passed() -> None:
+    """Five loads in a row stayed INVALID: what had passed before is a lower bound, and is confirmed in full length where that works."""
+    invalid = range(3, 3 + 5 * (DEFAULT_INVALID_RETRIES + 1))
+    result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=invalid, is_load_offered=False))
+    assert result.outcome is Outcome.TESTER_LIMIT
+    assert (result.throughput_fps, result.trials[-1].purpose, result.trials[-1].number) == (500_000, Purpose.CONFIRMATION, invalid.stop)
+    for_good = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(3, 1000), is_load_offered=False))
+    assert for_good.outcome is Outcome.TESTER_LIMIT
+    assert for_good.throughput_fps == 500_000
+    assert for_good.final_trial is None
 
 
 def test_a_confirmation_that_stays_invalid_ends_the_search() -> None:
@@ -206,7 +249,9 @@ def test_a_confirmation_that_stays_invalid_ends_the_search() -> None:
     last = len(undisturbed.trials)
     result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + DEFAULT_PATIENCE + 1)))
     assert result.outcome is Outcome.TESTER_LIMIT
-    assert result.highest_passed_fps == undisturbed.throughput_fps
+    assert result.throughput_fps == result.highest_passed_fps == undisturbed.throughput_fps
+    assert result.is_at_least
+    assert result.final_trial is None
 
 
 def test_a_confirmation_is_repeated_longer_than_a_trial_of_the_search() -> None:

@@ -17,7 +17,7 @@ from evenhand.analysis.medians import Measured, MedianRatio, Pool, median_ratio
 from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
 from evenhand.analysis.ranks import least_p_value, lower_p_value
-from evenhand.analysis.ratios import COARSE, SAME_WITHIN
+from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is_decided
 from evenhand.analysis.words import show_percent, show_probability, show_value, too_coarse
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import CampaignRecord, PointRecord
@@ -150,14 +150,17 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     counts = f"{ratio.counts[0]} and {ratio.counts[1]} values"
     if ratio.ratio is None:
         return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty="Many addresses gave nothing to compare with.")
-    if ratio.search_width > COARSE:
-        certainty = f"Not known: {too_coarse(ratio.search_width)}."
-        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=certainty)
     is_tested = fewest >= LEAST_FOR_TEST and least_p_value(len(lower), len(upper)) <= alpha
     interval = ratio.interval
     is_same = abs(ratio.ratio - 1) < SAME_WITHIN
     if (one.is_at_least and (is_same or ratio.ratio < 1)) or (other.is_at_least and (is_same or ratio.ratio > 1)):
-        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=_CAPPED)
+        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=_capped(one, other))
+    precision, is_coarse = deciding_precision(ratio), ratio.search_width > COARSE
+    if (interval is None or not is_decided(interval)) and (is_coarse or (is_same and precision is not None)):
+        why = f"the searches stop at {show_percent(ratio.search_width)}, and the repetitions lie far apart: more of them would tell more"
+        if precision is not None:
+            why = too_coarse(ratio.search_width, precision)
+        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=f"Not known: {why}.")
     if is_same:
         if not is_tested or interval is None:
             return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
@@ -194,7 +197,10 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     return _Finding(kind=kind, ratio=ratio, p_value=p_value, certainty=f"The difference is more than noise ({test}).{between}")
 
 
-_CAPPED = "The highest load that was tried passed, so what the DUT can do is not known: give a higher maximum-rate."
+def _capped(*found: Measured) -> str:
+    if any(measured.is_testers for measured in found):
+        return "The tester could not keep a higher load, so what the DUT can do is not known."
+    return "The highest load that was tried passed, so what the DUT can do is not known: give a higher maximum-rate."
 
 
 def _unsure(fewest: int) -> str:
@@ -237,10 +243,8 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
             f" ({values}): many addresses cost this DUT throughput."
         )
     if many.pool.is_at_least or pair.is_at_least:
-        return (
-            f"No verdict: the highest load that was tried passed with {_who_passed(many, pair, addresses)} ({values}), so what one pair"
-            " hides is not known."
-        )
+        passed = "the highest load that " + ("the tester kept" if many.pool.is_testers or pair.is_testers else "was tried")
+        return f"No verdict: {passed} passed with {_who_passed(many, pair, addresses)} ({values}), so what one pair hides is not known."
     return f"No verdict: one address pair and {addresses} cannot be told apart, nor called equal ({values})."
 
 

@@ -46,7 +46,7 @@ class ComparedValue:
     """Of the point there; None: it has none like this."""
     statistics: Statistics | None
     at_maximum: int
-    """How many of its values are lower bounds: the highest load that was tried passed."""
+    """How many of its values are lower bounds: the highest load that was tried passed, or the tester could not keep a higher one."""
     reason: str | None
     """Why there is no number, or no ratio."""
     ratio: MedianRatio | None
@@ -55,11 +55,13 @@ class ComparedValue:
     """The same where more of the figure is better, else its reciprocal: below 1 is worse. None: no number, so it cannot be told."""
     unlike: tuple[str, ...]
     """In what it was not measured alike."""
+    is_at_least: bool = False
+    """Whether the median is a lower bound."""
     upper: float | None = None
     """The median limit lies between the median and this (`PointRecord.median_upper`)."""
     gate: Interval | None = None
-    """Of the performance, at the level that a gate of so many points needs. None: too few repetitions, or no number at an end, or the
-    highest load that was tried passed: then only the point estimate can be judged."""
+    """Of the performance, at the level that a gate of so many points needs. None: too few repetitions, or no number at an end, or a
+    median is a lower bound: then only the point estimate can be judged."""
 
     @property
     def is_interval_too_weak(self) -> bool:
@@ -69,7 +71,7 @@ class ComparedValue:
     @property
     def is_different(self) -> bool | None:
         """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything, or where
-        the highest load that was tried passed and hides it."""
+        a median is a lower bound and hides it."""
         interval = None if self.ratio is None else self.ratio.firm_interval
         if self.ratio is None or interval is None or self.ratio.bound == "unknown":
             return None
@@ -106,6 +108,8 @@ class PointComparison:
     reason: str | None
     others: tuple[ComparedValue, ...]
     """In the order of the runs."""
+    is_at_least: bool = False
+    """Whether the median is a lower bound."""
     upper: float | None = None
     """As `ComparedValue.upper`, of the first run."""
 
@@ -314,6 +318,7 @@ def _compare_point(point: PointRecord, others: Sequence[tuple[PointRecord | None
         at_maximum=point.at_maximum,
         reason=_why_none(point),
         others=tuple(_compared(point, other, figure, of_one_kind, level) for other, of_one_kind in others),
+        is_at_least=point.is_at_least,
         upper=point.median_upper,
     )
 
@@ -332,6 +337,7 @@ def _compared(point: PointRecord, other: PointRecord | None, figure: Figure, of_
         ratio=ratio,
         performance=None if ratio is None else _performance(ratio, other.values, figure),
         unlike=unlike_in(point, other, of_one_kind),
+        is_at_least=other.is_at_least,
         upper=other.median_upper,
         gate=None if ratio is None or ratio.bound != "none" else _gate(point, other, figure, level),
     )

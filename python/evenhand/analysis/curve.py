@@ -70,7 +70,8 @@ def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
         asked=point.repetitions,
         values=record.values,
         statistics=Statistics.of(record.values, record.uppers),
-        at_maximum=record.at_maximum,
+        lower_bounds=record.lower_bounds,
+        at_tester_limit=record.at_tester_limit,
         uppers=record.uppers,
         predicted=None if device is None else device.throughput_fps(record),
     )

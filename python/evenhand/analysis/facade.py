@@ -13,6 +13,8 @@ from evenhand.analysis.testbeds import compare_testbeds
 from evenhand.analysis.words import join
 from evenhand.series.campaign import CampaignRecord, PointState
 
+TRY_AGAIN = "`evenhand run --again` measures them once more."
+
 
 def analyse(record: CampaignRecord) -> Analysis:
     """Read what was measured so far. Never fails for want of results: what cannot be said is said in the warnings."""
@@ -38,11 +40,14 @@ def _warnings(curve: Curve) -> list[str]:
     few = [point.label for point in curve.points if point.state is PointState.MEASURED and len(point.values) < point.asked]
     if few:
         lines.append(f"{curve.title}: fewer repetitions with a number than asked for: {join(few)}.")
-    capped = [point.label for point in curve.measured if point.is_at_least]
+    capped = [point.label for point in curve.measured if point.is_at_least and not point.is_testers]
     if capped:
         lines.append(
             f"{curve.title}: lower bounds, since the highest load that was tried passed: {join(capped)}. Give a higher maximum-rate."
         )
+    limited = [point.label for point in curve.measured if point.is_testers]
+    if limited:
+        lines.append(f"{curve.title}: lower bounds, since the tester could not keep a higher load: {join(limited)}. {TRY_AGAIN}")
     fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
     if fewest < LEAST_FOR_TEST:
         lines.append(

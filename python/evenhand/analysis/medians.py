@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
@@ -28,8 +29,13 @@ class Measured(Protocol):
         """Whether the median is a lower bound."""
 
     @property
+    def is_testers(self) -> bool:
+        """Whether it is one because the tester could not keep a higher load."""
+
+    @property
     def uppers(self) -> tuple[float, ...]:
-        """How high each value may really be, as the lowest load that failed in its search; empty: the values are exact."""
+        """How high each value may really be, as the lowest load that failed in its search; infinite of a lower bound among others that are
+        none; empty: the values are exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,8 @@ class Pool:
     is_at_least: bool = False
     """What the DUT does there is a lower bound."""
     uppers: tuple[float, ...] = ()
+    is_testers: bool = False
+    """Because the tester could not keep a higher load."""
 
     @classmethod
     def of(cls, points: Iterable[Measured]) -> Self:
@@ -52,6 +60,7 @@ class Pool:
         return cls(
             values=tuple(value for point in found for value in point.values),
             is_at_least=any(point.is_at_least for point in found),
+            is_testers=any(point.is_testers for point in found),
             uppers=tuple(upper for point in found for upper in point.uppers or point.values),
         )
 
@@ -71,6 +80,8 @@ class MedianRatio:
     """Where a median is a lower bound itself."""
     search_width: float = 0.0
     """How wide the brackets of the searches are, as a share of their upper ends: the median of the set where it is the larger."""
+    narrowest: Interval | None = None
+    """The interval as it would be if the searches left no brackets."""
 
     @property
     def firm_interval(self) -> Interval | None:
@@ -97,17 +108,27 @@ def median_ratio(above: Measured, below: Measured) -> MedianRatio:
     if upper is None or lower is None:
         raise ValueError("nothing to compare")
     ratio = upper.median / lower.median if lower.median else (1.0 if upper.median == 0 else None)
-    interval = ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers)
-    if interval is not None and ratio is not None:  # of odd samples the ratio of medians may lie beside it: then it reaches so far
-        interval = Interval(low=min(interval.low, ratio), high=max(interval.high, ratio), level=interval.level)
+    interval = _with(ratio, ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers))
+    narrowest = _with(ratio, ratio_interval(above.values, below.values))
     bounds: dict[tuple[bool, bool], RatioBound] = {(True, False): "at_least", (False, True): "at_most", (True, True): "unknown"}
     bound = bounds.get((above.is_at_least, below.is_at_least), "none")
-    width = max(_search_width(above), _search_width(below))
-    return MedianRatio(ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound, search_width=width)
+    width = max(search_width(above), search_width(below))
+    return MedianRatio(
+        ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound, search_width=width, narrowest=narrowest
+    )
 
 
-def _search_width(measured: Measured) -> float:
-    widths = [(upper - value) / upper for value, upper in zip(measured.values, measured.uppers, strict=False) if upper > 0]
+def _with(ratio: float | None, interval: Interval | None) -> Interval | None:
+    """Of odd samples the ratio of medians may lie beside the interval: then it reaches so far."""
+    if interval is None or ratio is None:
+        return interval
+    return Interval(low=min(interval.low, ratio), high=max(interval.high, ratio), level=interval.level)
+
+
+def search_width(measured: Measured) -> float:
+    """How wide the brackets of the searches are, as a share of their upper ends: the median; 0 of exact values."""
+    ends = zip(measured.values, measured.uppers, strict=False)
+    widths = [(upper - value) / upper for value, upper in ends if 0 < upper < math.inf]
     return median(widths) if widths else 0.0
 
 
@@ -116,7 +137,7 @@ def show_ratio(ratio: MedianRatio) -> str:
     if ratio.ratio is None:
         return "no ratio: the one below is 0"
     if ratio.bound == "unknown":
-        return "no ratio: both passed at the highest load that was tried"
+        return "no ratio: both are lower bounds"
     text = f"{ratio.ratio:.3f}"
     if ratio.bound != "none":
         return f"{ratio.bound.replace('_', ' ')} {text}"

@@ -6,6 +6,7 @@ N is always the number of addresses a side. `performance` means: of a figure whe
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,15 +68,29 @@ class CurvePoint:
     """None without a value."""
     predicted: float | None
     """What the DUT's own configuration says, if that is known; no verdict uses it (SEED-07)."""
-    at_maximum: int = 0
-    """How many of the values are lower bounds: the highest load that was tried passed."""
+    lower_bounds: tuple[bool, ...] = ()
+    """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not keep a higher one.
+    Empty: none."""
+    at_tester_limit: int = 0
+    """How many of them because of the tester."""
     uppers: tuple[float, ...] = ()
-    """In the order of the values: the lowest load that failed, between which and the value the limit lies. Empty: the values are exact."""
+    """In the order of the values: the lowest load that failed, between which and the value the limit lies; infinite of a lower bound.
+    Empty: the values are exact."""
 
     @property
     def is_at_least(self) -> bool:
         """Whether the median is a lower bound."""
-        return is_median_at_least(self.at_maximum, len(self.values))
+        return any(self.lower_bounds) and is_median_at_least(self.values, self.lower_bounds)
+
+    @property
+    def is_testers(self) -> bool:
+        """Whether it is one because the tester could not keep a higher load."""
+        return self.is_at_least and self.at_tester_limit > 0
+
+    @property
+    def at_maximum(self) -> int:
+        """How many of the values are lower bounds."""
+        return sum(self.lower_bounds)
 
     @property
     def addresses(self) -> int:
@@ -102,8 +117,9 @@ class CurvePoint:
             "reason": self.reason,
             "asked_repetitions": self.asked,
             "values": list(self.values),
-            "uppers": list(self.uppers),
+            "uppers": [upper if math.isfinite(upper) else None for upper in self.uppers],
             "at_maximum": self.at_maximum,
+            "at_tester_limit": self.at_tester_limit,
             "statistics": None if self.statistics is None else self.statistics.to_document(),
             "predicted": self.predicted,
         }
@@ -148,7 +164,7 @@ class Shape:
     comparisons: int
     """By which the level was divided."""
     is_capped: bool
-    """A point of the plateau passed at the highest load that was tried, so the level is a lower bound (`Pool.of` says why)."""
+    """The median of a point of the plateau is a lower bound, so the level is one (`Pool.of` says why)."""
     tests: tuple[PointTest, ...]
     """Of the points outside the plateau."""
     method: str

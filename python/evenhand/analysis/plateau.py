@@ -2,9 +2,10 @@
 """Analysis: where a curve rises, where it is level, where it falls (SEED-66). docs/explanation/reading-a-series.md tells why so.
 
 A point counts as lower than the plateau if its median is lower by more than RELEVANT, and its repetitions are lower than those of the
-plateau by more than their noise: an exact one-sided Mann-Whitney test. The plateau is itself chosen by the data, so the level of the test
-is divided by all the comparisons that any choice of a plateau could have led to (Bonferroni): noise alone makes it claim a rise or a fall
-anywhere in a series with at most probability LEVEL.
+plateau by more than their noise: an exact one-sided Mann-Whitney test, in which each of them counts as high as the lowest load that failed
+in its search. Where searches leave coarse brackets, the median must be lower by RELEVANT with these too. The plateau is itself chosen by
+the data, so the level of the test is divided by all the comparisons that any choice of a plateau could have led to (Bonferroni): noise
+alone makes it claim a rise or a fall anywhere in a series with at most probability LEVEL.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from evenhand.analysis.medians import Pool
+from evenhand.analysis.medians import Pool, search_width
 from evenhand.analysis.model import CurvePoint, PointTest, Shape
 from evenhand.analysis.ranks import least_p_value, lower_p_value
-from evenhand.analysis.ratios import SAME_WITHIN
+from evenhand.analysis.ratios import COARSE, SAME_WITHIN
 from evenhand.analysis.words import join, show_percent, show_probability, show_value
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import Figure
@@ -125,11 +126,20 @@ def _compare(measured: Sequence[CurvePoint], first: int, last: int, *, relevant:
         change = median(point.values) / level - 1
         counts = len(point.values), len(reference)
         is_tested = min(len(p.values) for p in (point, *measured[first : last + 1])) >= LEAST_FOR_TEST and least_p_value(*counts) <= alpha
-        p_value = lower_p_value(point.values, reference) if is_tested else None
-        is_lower = change <= -relevant and (p_value is None or p_value <= alpha)
+        # As close to the plateau as the brackets of its searches allow; a lower bound may lie anywhere above.
+        p_value = lower_p_value(point.uppers or point.values, reference) if is_tested else None
+        is_lower = _is_relevant(point, level, relevant) and (p_value is None or p_value <= alpha)
         test = PointTest(addresses=point.addresses, change=change, p_value=p_value, is_lower=is_lower)
         found[i] = _Outside(point=point, is_tested=is_tested, test=test)
     return found
+
+
+def _is_relevant(point: CurvePoint, level: float, relevant: float) -> bool:
+    """Whether it is lower by what counts. Where searches leave coarse brackets, it must be so with all that they leave open."""
+    if point.is_at_least:
+        return False
+    is_coarse = search_width(point) > COARSE
+    return median(point.uppers if is_coarse else point.values) / level - 1 <= -relevant
 
 
 def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: bool) -> str:
@@ -160,9 +170,10 @@ def _with_sentences(
     ]
     capped = [point.label for point in plateau if point.is_at_least]
     if capped:
+        are_testers = any(point.is_testers for point in plateau)
         sentences.append(
-            f"{join(capped)} passed at the highest load that was tried: the plateau is at least as high there, and need not be level."
-            " Give a higher maximum-rate."
+            f"{join(capped)} passed at the highest load that {'the tester kept' if are_testers else 'was tried'}: the plateau is at least"
+            f" as high there, and need not be level.{'' if are_testers else ' Give a higher maximum-rate.'}"
         )
     for edge, after in ((first, False), (last, True)):
         low, high = (edge, edge + 1) if after else (edge - 1, edge)
@@ -175,7 +186,14 @@ def _with_sentences(
                 )
     for point in plateau:
         change = median(point.values) / shape.plateau_level - 1
-        if change <= -shape.relevant:
+        if point.is_at_least:
+            continue
+        if change <= -shape.relevant and search_width(point) > COARSE and not _is_relevant(point, shape.plateau_level, shape.relevant):
+            sentences.append(
+                f"{point.label} is {show_percent(-change)} lower than the plateau by its median, but the searches stop at"
+                f" {show_percent(search_width(point))}, which leaves open that it is not: give a finer --precision."
+            )
+        elif change <= -shape.relevant:
             sentences.append(
                 f"{point.label} is {show_percent(-change)} lower than the plateau by its median, but points on both sides are not,"
                 " or it is no more than noise: no rise or fall is made of it."

@@ -9,11 +9,14 @@ from evenhand.analysis.device import ip_version, is_direct
 from evenhand.analysis.medians import MedianRatio, Pool, median_ratio, show_ratio
 from evenhand.analysis.model import Curve, CurvePoint, Ratio
 from evenhand.analysis.words import show_percent, too_coarse
+from evenhand.procedure.statistics import Interval
 
 SAME_WITHIN = 0.05
 """Two results are about equal within 5 percent (SEED-70)."""
 COARSE = SAME_WITHIN / 2
-"""Searches that leave a wider bracket cannot say whether two results are apart by that, whatever their repetitions say."""
+"""Where searches leave a wider bracket, a difference must be beyond the tolerance with all that the brackets leave open."""
+PRECISIONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+"""That are recommended; a finer one asks for more than a tester's clock can keep."""
 
 
 def ratios_of(curves: Sequence[Curve]) -> tuple[Ratio, ...]:
@@ -66,12 +69,33 @@ def _ratio(name: str, above: str, below: str, ratio: MedianRatio) -> Ratio:
     if is_apart is not None:
         within = show_percent(SAME_WITHIN)
         how = f"more than {within} apart" if is_apart else f"about equal, within {within}"
-    elif ratio.search_width > COARSE:
-        how = f"not known whether they are about equal: {too_coarse(ratio.search_width)}"
     elif ratio.bound != "none":
         how = "whether they are about equal is not known; give a higher maximum-rate"
+    elif (precision := deciding_precision(ratio)) is not None:
+        how = f"not known whether they are about equal: {too_coarse(ratio.search_width, precision)}"
     sentence = f"{above} over {below}: {show_ratio(ratio)}; {how}."
     return Ratio(name=name, above=above, below=below, ratio=ratio, is_flagged=is_apart is True, sentence=sentence)
+
+
+def is_decided(interval: Interval) -> bool:
+    """Whether all of it lies on one side of the tolerance, or within."""
+    is_inside = interval.low >= 1 - SAME_WITHIN and interval.high <= 1 + SAME_WITHIN
+    return is_inside or interval.high < 1 - SAME_WITHIN or interval.low > 1 + SAME_WITHIN
+
+
+def deciding_precision(ratio: MedianRatio) -> float | None:
+    """The coarsest of `PRECISIONS` at which searches with the same results would say whether the two are about equal.
+
+    None: it is not their precision that keeps the answer back.
+    """
+    narrowest = ratio.narrowest
+    if narrowest is None or narrowest.low <= 0:
+        return None
+    for precision in PRECISIONS:
+        widened = Interval(low=narrowest.low * (1 - precision), high=narrowest.high / (1 - precision), level=narrowest.level)
+        if precision < ratio.search_width and is_decided(widened):
+            return precision
+    return None
 
 
 def _is_apart(ratio: MedianRatio) -> bool | None:
@@ -79,7 +103,7 @@ def _is_apart(ratio: MedianRatio) -> bool | None:
     interval = ratio.firm_interval
     if ratio.ratio is None:
         return True
-    if interval is None or ratio.bound == "unknown" or ratio.search_width > COARSE:
+    if interval is None or ratio.bound == "unknown":
         return None
     is_below, is_above = interval.high < 1 - SAME_WITHIN, interval.low > 1 + SAME_WITHIN
     if ratio.bound != "none":

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis: testbeds that do not agree on a point that more than one of them has measured.
 
-Two testbeds differ at a point if an exact two-sided Mann-Whitney test of their repetitions says so, at a level that is divided by all the
-pairs that are compared in the campaign (Bonferroni): where all testbeds are alike, noise makes any of them differ anywhere with at most
-probability LEVEL. A difference is told however small it is; one below RELEVANT is told to be that. Where there are too few repetitions for
-that test the noise is not known, and medians that are RELEVANT apart count: a tolerance, no test.
+Two testbeds differ at a point if an exact two-sided Mann-Whitney test of their repetitions says so, in which the lower ones count as high
+as the lowest loads that failed in their searches, at a level that is divided by all the pairs that are compared in the campaign
+(Bonferroni): where all testbeds are alike, noise makes any of them differ anywhere with at most probability LEVEL. A difference is told
+however small it is; one below RELEVANT is told to be that. Where there are too few repetitions for that test the noise is not known, and
+medians that are RELEVANT apart count: a tolerance, no test.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import inf
 from statistics import median
 from typing import Any
 
@@ -77,6 +79,12 @@ def values_by_testbed(record: PointRecord) -> dict[str, tuple[float, ...]]:
     return {name: tuple(values) for name, values in found.items()}
 
 
+def _uppers_on(record: PointRecord, testbed: str) -> tuple[float, ...]:
+    """How high each of the values there may really be: up to the lowest load that failed; a lower bound anywhere above."""
+    found = (r for r in record.repetitions if r.testbed == testbed and r.finished_at is not None and r.value is not None)
+    return tuple(inf if r.is_at_least else r.upper or r.value or 0.0 for r in found)
+
+
 def compare_testbeds(record: CampaignRecord, *, relevant: float = RELEVANT, level: float = LEVEL) -> BedsVerdict | None:
     """Which testbeds disagree where. None: no point was measured by more than one."""
     shared = [(found, values_by_testbed(found)) for found in record.points]
@@ -107,7 +115,7 @@ def compare_testbeds(record: CampaignRecord, *, relevant: float = RELEVANT, leve
 def _is_at_least(record: PointRecord, testbed: str) -> bool:
     """Whether the median there is a lower bound."""
     found = [repetition for repetition in record.repetitions if repetition.testbed == testbed and repetition.value is not None]
-    return is_median_at_least(sum(repetition.is_at_least for repetition in found), len(found))
+    return is_median_at_least([r.value for r in found if r.value is not None], [r.is_at_least for r in found])
 
 
 def two_sided_p_value(sample: Sequence[float], reference: Sequence[float]) -> float:
@@ -122,8 +130,11 @@ def _compare(
     medians = median(one), median(other)
     change = None if medians[0] == 0 else medians[1] / medians[0] - 1
     is_tested = min(len(one), len(other)) >= LEAST_FOR_TEST and 2 * least_p_value(len(one), len(other)) <= alpha
-    p_value = two_sided_p_value(one, other) if is_tested else None
-    is_apart = medians[0] != medians[1] if change is None else abs(change) >= relevant
+    uppers = tuple(_uppers_on(found, name) for name in pair)
+    # As close as the brackets of the searches allow.
+    p_value = min(1.0, 2 * min(lower_p_value(uppers[0], other), lower_p_value(uppers[1], one))) if is_tested else None
+    least = 0.0 if change is None else medians[1] / median(uppers[0]) - 1 if change > 0 else 1 - median(uppers[1]) / medians[0]
+    is_apart = medians[0] != medians[1] if change is None else least >= relevant
     return BedDifference(
         key=found.point.key, testbeds=pair, medians=medians, change=change, p_value=p_value,
         is_different=is_apart if p_value is None else p_value <= alpha,

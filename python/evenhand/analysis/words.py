@@ -31,9 +31,9 @@ def show_probability(p_value: float) -> str:
     return f"p = {p_value:.2g}" if p_value >= 1e-4 else "p < 0.0001"
 
 
-def too_coarse(search_width: float) -> str:
-    """Why there is no answer, if searches end with brackets so wide."""
-    return f"the searches stop at {show_percent(search_width)}: give --precision well below 5 %"
+def too_coarse(search_width: float, precision: float) -> str:
+    """Why there is no answer, if searches end with brackets so wide, and at which precision there would be one."""
+    return f"the searches stop at {show_percent(search_width)}: --precision {100 * precision:g}% would decide it"
 
 
 def join(words: Sequence[str]) -> str:

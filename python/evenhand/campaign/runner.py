@@ -20,7 +20,7 @@ from evenhand.campaign.measure import PointOrder, run_and_keep
 from evenhand.campaign.options import AFTER
 from evenhand.campaign.points import CampaignPlan
 from evenhand.errors import EvenhandError, RequestError
-from evenhand.procedure import REFERENCE, RESULTS_OF_THE_DUT, Note, SinglePair
+from evenhand.procedure import REFERENCE, Note, SinglePair, says_something
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
@@ -144,7 +144,7 @@ class CampaignRunner:
             if not other.is_single_pair or _compared(other) != _compared(point):
                 continue
             found = self.store.first_search_of(other.key, self.plan.numbers_on(other, testbed))
-            if found is None or found[0].get("outcome") not in [str(outcome) for outcome in RESULTS_OF_THE_DUT]:
+            if found is None or not says_something(found[0].get("outcome"), found[0].get("throughput_fps_per_direction")):
                 return None
             result, setup, seed = found
             return SinglePair(

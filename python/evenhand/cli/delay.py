@@ -149,14 +149,15 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
         describe_mix(plan, frame_size),
         sorted(given.conditions["directions"]),
     )
-    outcomes = [str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)]
+    outcomes = [str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_LIMIT)]
     found: StoredSearch | None = None
     for search in throughput_searches(path):
         conditions = (
             devices_of(search.setup), search.plan, search.frame_size, with_titles(search.setup.get("mix")),
             sorted(search.setup.get("directions", [])),
         )  # fmt: skip
-        if search.kind == "throughput" and search.result is not None and search.outcome in outcomes and conditions == wanted:
+        has_number = search.result is not None and search.result["throughput_fps_per_direction"] is not None
+        if search.kind == "throughput" and has_number and search.outcome in outcomes and conditions == wanted:
             found = search
     if found is None or found.result is None:
         raise RequestError(

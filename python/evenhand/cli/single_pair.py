@@ -12,7 +12,7 @@ import typer
 from evenhand.cli.after import throughput_searches
 from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, plan_title, whole_octets, with_titles
-from evenhand.procedure import RESULTS_OF_THE_DUT, Setup, SinglePair
+from evenhand.procedure import Setup, SinglePair, says_something
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, without_folders
 
@@ -100,7 +100,9 @@ def read_single_pair(
 def _is_result_with_one_pair(search: StoredSearch) -> bool:
     traffic = search.setup.get("traffic") or {}
     is_result = (
-        search.kind == "throughput" and search.result is not None and search.outcome in [str(outcome) for outcome in RESULTS_OF_THE_DUT]
+        search.kind == "throughput"
+        and search.result is not None
+        and says_something(search.outcome, search.result["throughput_fps_per_direction"])
     )
     return is_result and bool(traffic.get("is_single_pair")) and traffic.get("macs") is not None
 

@@ -42,7 +42,7 @@ from evenhand.procedure.setup import (
     read_dut,
     read_setup,
 )
-from evenhand.procedure.single_pair import OMISSION, RESULTS_OF_THE_DUT, SinglePair, check_same_dut
+from evenhand.procedure.single_pair import OMISSION, SinglePair, check_same_dut, says_something
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.statistics import Interval, Statistics
 from evenhand.procedure.testbed import OpenTestbed
@@ -61,7 +61,6 @@ __all__ = [
     "MAX_FRAME_SIZE",
     "OMISSION",
     "REFERENCE",
-    "RESULTS_OF_THE_DUT",
     "RFC8219_FRAME_SIZES",
     "RFC_FRAME_SIZES",
     "UP_TO_LINE_RATE",
@@ -143,6 +142,7 @@ __all__ = [
     "read_setup",
     "repeat",
     "retries_of",
+    "says_something",
     "search_deviations",
     "throughput_document",
 ]

@@ -37,7 +37,8 @@ def measure_back_to_back(
         wish = goal.throughput_goal or ThroughputGoal(max_fps=math.inf, invalid_retries=goal.invalid_retries, patience=goal.patience)
         wish = replace(wish, max_fps=min(wish.max_fps, goal.rate_fps), loss_ratio=0.0)
         throughput = measure_throughput(tester, wish, name=f"throughput, {describe_size(size)}", on_event=on_event, recorder=recorder)
-        throughput_fps = throughput.throughput_fps
+        # A lower bound would make the corrected buffer time an upper one.
+        throughput_fps = None if throughput.outcome is Outcome.TESTER_LIMIT else throughput.throughput_fps
     skipped = _why_skipped(throughput, throughput_fps, goal)
     repetitions: list[BurstSearch] = []
     if skipped is not None:

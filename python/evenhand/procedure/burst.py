@@ -114,8 +114,8 @@ class BurstInterval:
 
     @property
     def mean_fps(self) -> float | None:
-        """Over bursts and silence, per direction, at the smallest interval; None if there is none."""
-        return self.search.throughput_fps
+        """Over bursts and silence, per direction, at the smallest interval; None if there is none, as at the tester's limit."""
+        return None if self.outcome is Outcome.TESTER_LIMIT else self.search.throughput_fps
 
     @property
     def interval_s(self) -> float | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.errors import RequestError
 from evenhand.plan import SideName
-from evenhand.search import Outcome, SearchResult
+from evenhand.search import Outcome, SearchResult, is_outcome_at_least
 from evenhand.trial import Deviation
 from evenhand.units import format_count, format_ratio
 
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
     from evenhand.procedure.profile import Profile
 
 RESULTS_OF_THE_DUT = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
-"""Outcomes that say something of the DUT; the others are the tester's, or nobody's."""
+"""Outcomes that say something of the DUT; the others are the tester's, or nobody's, unless a load passed before the tester's limit."""
 THIS_RUN = "in this run"
 OMISSION = Deviation(
     requirement="SEED-02",
     text="no result with a single address pair of this testbed comes before this one (--single-pair-first makes it, --after names it)",
 )
 """SEED-85."""
+
+
+def says_something(outcome: str | None, throughput_fps: float | None) -> bool:
+    """Whether a search that ended so is a result of the DUT: a number, a lower bound, or that no load passed."""
+    return outcome in RESULTS_OF_THE_DUT or (outcome == Outcome.TESTER_LIMIT and throughput_fps is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +50,17 @@ class SinglePair:
     @classmethod
     def of(cls, result: SearchResult, profile: Profile) -> Self | None:
         """Of a search that has just been made; None if it has ended without a result of the DUT."""
-        if result.outcome not in RESULTS_OF_THE_DUT:
+        if not says_something(result.outcome, result.throughput_fps):
             return None
         return cls(
             outcome=result.outcome, throughput_fps=result.throughput_fps, upper_fps=result.upper_fps, loss_ratio=result.goal.loss_ratio,
             seed=profile.seed, dut_macs={side: macs.dut for side, macs in (profile.macs or {}).items()},
         )  # fmt: skip
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the throughput is a lower bound."""
+        return self.throughput_fps is not None and is_outcome_at_least(self.outcome)
 
     def ratio(self, result: SearchResult) -> float | None:
         """Many addresses to one pair; None unless both were found."""
@@ -61,7 +71,7 @@ class SinglePair:
     def line(self, result: SearchResult) -> str:
         """The sentence beside a result with many addresses."""
         value = "no throughput" if self.throughput_fps is None else f"{format_count(self.throughput_fps)} fps per direction"
-        bound = "at least " if self.outcome is Outcome.AT_OR_ABOVE_MAXIMUM else ""
+        bound = "at least " if self.is_at_least else ""
         loss = f" with a loss ratio of at most {format_ratio(self.loss_ratio)}" if self.loss_ratio else ""
         ratio = self.ratio(result)
         compared = (
@@ -77,6 +87,7 @@ class SinglePair:
             "source": self.source,
             "outcome": str(self.outcome),
             "throughput_fps_per_direction": self.throughput_fps,
+            "is_at_least": self.is_at_least,
             "loss_ratio": self.loss_ratio,
             "seed": self.seed,
             **({} if result is None else {"many_to_one": self.ratio(result)}),

@@ -40,7 +40,8 @@ class Statistics:
 
         Args:
             uppers: Of each value how high it may really be, as the lowest load that failed: the upper end of the interval of the median
-                is taken of these. All other figures are of the values. Empty: the values are exact.
+                is taken of these, and infinite where lower bounds leave it open. All other figures are of the values. Empty: the values
+                are exact.
         """
         ordered = sorted(values)
         if not ordered:
@@ -63,6 +64,7 @@ class Statistics:
 
     def to_document(self) -> dict[str, Any]:
         interval = self.median_interval
+        high = interval.high if math.isfinite(interval.high) else None
         return {
             "count": self.count,
             "median": self.median,
@@ -70,7 +72,7 @@ class Statistics:
             "maximum": self.maximum,
             "percentile_1": self.percentile_1,
             "percentile_99": self.percentile_99,
-            "median_interval": {"low": interval.low, "high": interval.high, "level": interval.level},
+            "median_interval": {"low": interval.low, "high": high, "level": interval.level},
         }
 
 

@@ -11,8 +11,19 @@ from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.search import Goal, MlrGoals, MlrResult, Outcome, SearchEvent, SearchResult, TrialFinished, run_search
+from evenhand.search import (
+    Goal,
+    MlrGoals,
+    MlrResult,
+    Outcome,
+    SearchEvent,
+    SearchResult,
+    ThroughputResult,
+    TrialFinished,
+    run_search,
+)
 from evenhand.trial import Deviation
+from evenhand.units import format_duration
 
 REPETITIONS = 10
 """Of a whole search (SEED-72)."""
@@ -36,8 +47,14 @@ class Throughput:
 
     @property
     def throughput_fps(self) -> float | None:
-        """Per direction, confirmed by a full-length trial; None unless found or at the maximum. Of several goals the strictest one's."""
+        """Per direction, confirmed by a full-length trial; a lower bound if `is_at_least`, else None unless it was found. Of several goals
+        the strictest one's."""
         return self.search.throughput_fps
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the throughput is a lower bound: the maximum passed, or the tester could not keep a higher load."""
+        return self.search.is_at_least
 
     @property
     def deviations(self) -> list[Deviation]:
@@ -109,8 +126,18 @@ def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
 
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
     """Of the trials and conditions, and of the goals (RFC 9971)."""
-    of_goals = result.goal.deviations if isinstance(result, MlrResult) else []
-    return sorted([*collect_deviations(result.trials, profile), *of_goals], key=lambda deviation: deviation.requirement)
+    own = result.goal.deviations if isinstance(result, MlrResult) else _unconfirmed(result)
+    return sorted([*collect_deviations(result.trials, profile), *own], key=lambda deviation: deviation.requirement)
+
+
+def _unconfirmed(result: ThroughputResult) -> list[Deviation]:
+    """Where a lower bound passed shorter trials alone, since the tester spoiled the full-length ones."""
+    if result.throughput_fps is None or result.final_trial is not None:
+        return []
+    passed = (t.result for t in result.trials if t.result.is_pass and t.result.intended_fps == result.throughput_fps)
+    longest_s, wanted_s = max(trial.intended_duration_s for trial in passed), result.goal.final_duration_s
+    text = f"the lower bound passed a trial of {format_duration(longest_s)}; none of {format_duration(wanted_s)} was valid at that load"
+    return [Deviation(requirement="R2544-20", text=text)]
 
 
 def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any]:

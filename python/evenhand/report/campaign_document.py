@@ -92,6 +92,7 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "figure": {"name": figure.name, "unit": figure.unit, "is_higher_better": figure.is_higher_better},
         "values": list(measured.values),
         "at_maximum": measured.at_maximum,
+        "at_tester_limit": measured.at_tester_limit,
         "median": None if statistics is None else statistics.median,
         "median_upper": measured.median_upper,
         "minimum": None if statistics is None else statistics.minimum,
@@ -111,6 +112,7 @@ def _repetition(repetition: Repetition, *, is_whole: bool) -> dict[str, Any]:
         "outcome": repetition.outcome,
         "reason": repetition.reason,
         "value": repetition.value,
+        "is_at_least": repetition.is_at_least,
         **({"result": None if repetition.result is None else dict(repetition.result)} if is_whole else {}),
         "searches": [_search(search, is_whole=is_whole) for search in repetition.searches],
     }

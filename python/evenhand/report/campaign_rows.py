@@ -15,6 +15,7 @@ from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
 from evenhand.series import FIGURES, CampaignRecord, Point, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.series.conditions import SearchConditions, conditions_of
+from evenhand.series.figures import losses_of
 from evenhand.trial import DirectionResult, Verdict
 
 Value = str | int | float | bool | None
@@ -114,6 +115,10 @@ def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[
         return None if direction is None else get(direction)
 
     return _trial(of)
+
+
+def _loss_ratio(direction: str) -> Callable[[Place], Value]:
+    return _repetition(lambda repetition: losses_of(repetition.result).get(direction))
 
 
 def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[Place], Value]:
@@ -223,6 +228,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         *_FIGURE,
         Column("values", "integer", _point(lambda p: len(p.values))),
         Column("at_maximum", "integer", _point(lambda p: p.at_maximum)),
+        Column("at_tester_limit", "integer", _point(lambda p: p.at_tester_limit)),
         Column("median", "real", _statistic(lambda s: s.median)),
         Column("median_upper", "real", _point(lambda p: p.median_upper)),
         Column("minimum", "real", _statistic(lambda s: s.minimum)),
@@ -238,7 +244,9 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("reason", "text", _repetition(lambda r: r.reason)),
         *_FIGURE,
         Column("value", "real", _repetition(lambda r: r.value)),
+        Column("is_at_least", "flag", _repetition(lambda r: r.is_at_least)),
         Column("upper", "real", _repetition(lambda r: r.upper)),
+        *(Column(f"{name}_loss_ratio", "real", _loss_ratio(name)) for name in _DIRECTIONS),
         *_VERDICTS,
     ),
     "trials": (

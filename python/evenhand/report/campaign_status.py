@@ -42,7 +42,7 @@ def campaign_table(status: CampaignStatus) -> FittedTable:
         # Keys are copied into --point of `evenhand show`, so that neither is broken.
         table.add_column(name, justify="left" if name == "point" else "right", no_wrap=True)
     for point in status.points:
-        figures = zip(bounds_of(point.at_maximum, len(point.values)), (median, min, max), strict=True)
+        figures = zip(bounds_of(point.values, point.lower_bounds), (median, min, max), strict=True)
         cells = [f"{bound}{_shown(point, figure)}" for bound, figure in figures] if point.values else ["-", "-", "-"]
         table.add_row(
             Text(visible(point.point.key)), f"{len(point.values)} of {point.point.repetitions}", *cells, format_count(point.trials)
@@ -90,6 +90,7 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
                 "unit": FIGURES[point.point.procedure].unit,
                 "values": list(point.values),
                 "at_maximum": point.at_maximum,
+                "at_tester_limit": point.at_tester_limit,
                 "trials": point.trials,
             }
             for point in status.points
@@ -132,6 +133,10 @@ def _why(point: PointStatus) -> list[str]:
     if without and (point.values or not reasons):
         why = f": {'; '.join(point.valueless_reasons)}" if point.valueless_reasons else ""
         reasons.insert(0, f"{without} of its {point.finished} finished repetitions {'has' if without == 1 else 'have'} no value{why}")
+    if point.at_tester_limit:
+        are = "is a lower bound" if point.at_tester_limit == 1 else "are lower bounds"
+        of = f"{point.at_tester_limit} of its {len(point.values)} numbers {are}"
+        reasons.append(f"{of}, since the tester could not keep a higher load (evenhand run --again measures them once more)")
     return reasons
 
 

@@ -12,7 +12,7 @@ from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointCompa
 from evenhand.analysis.comparison import GATE_ERROR, METHOD, TOO_FEW, FailBy
 from evenhand.analysis.words import show_number, show_percent
 from evenhand.fitted import FittedTable
-from evenhand.series.campaign import AT_LEAST, Figure, bounds_of
+from evenhand.series.campaign import AT_LEAST, Figure
 from evenhand.units import format_count
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
@@ -22,8 +22,8 @@ BRACKETS = (
     " them, so the intervals are as wide as that allows."
 )
 CAPPED = (
-    "`>=` and `<=`: the highest load that was tried passed, and a median is a lower bound. `?`: both are, so the runs may differ above it."
-    " Give a higher maximum-rate."
+    "`>=` and `<=`: a median is a lower bound, since the highest load that was tried passed, or the tester could not keep a higher"
+    " one. `?`: both are, so the runs may differ above it. Give a higher maximum-rate."
 )
 TITLE_OF_DIFFERENCES = "What differs in the set-ups"
 
@@ -153,7 +153,7 @@ def show_median(of: PointComparison | ComparedValue, figure: Figure) -> str:
     """With the bracket of the searches and how many repetitions, or why there is none."""
     if of.statistics is None:
         return of.reason or "-"
-    bound, _, _ = bounds_of(of.at_maximum, of.statistics.count)
+    bound = AT_LEAST if of.is_at_least else ""
     bracket = "" if of.upper is None else f" .. {show_number(of.upper, figure)}"
     return f"{bound}{show_number(of.statistics.median, figure)}{bracket} ({of.statistics.count})"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
 
-AT_LEAST = "at least: the highest load tried passed"
+AT_LEAST = "at least: a lower bound"
 UNITS = (("Gfps", 1e9), ("Mfps", 1e6), ("kfps", 1e3), ("fps", 1.0))
 
 
@@ -74,7 +74,10 @@ def addresses_picture(name: str, title: str, curves: Sequence[DrawnCurve], *, th
     if _share_places(curves):
         caption += " Curves stand a little beside each other, so that equal results are seen."
     if any(point.is_at_least for curve in curves for point in curve.measured):
-        caption += " Arrow: at least so much, since the highest load that was tried passed; no line joins it."
+        caption += (
+            " Arrow: at least so much, since the highest load that was tried passed, or the tester could not keep a higher one; no line"
+            " joins it."
+        )
     if any(curve.plateau for curve in curves):
         caption += " Shaded: the plateau."
     if any(point.predicted is not None for curve in curves for point in curve.points):

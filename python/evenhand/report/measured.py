@@ -37,7 +37,8 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
             goal=search.goal, outcome=Outcome.STOPPED, throughput_fps=None, upper_fps=None, trials=tuple(search.trials)
         )
         counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
-        value = "" if result.throughput_fps is None else f"Throughput: {format_count(result.throughput_fps)} fps per direction. "
+        least = "at least " if result.is_at_least else ""
+        value = "" if result.throughput_fps is None else f"Throughput: {least}{format_count(result.throughput_fps)} fps per direction. "
         parts += [
             trials_table(search.trials, title=f"Trials of {search.name}" if search.name != "throughput" else "Trials"),
             Text(f"{value}Outcome: {describe_outcome(result)}. Trials: {len(result.trials)} ({counts})."),

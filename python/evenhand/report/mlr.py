@@ -12,6 +12,7 @@ from evenhand.report.throughput import (
     ceiling_lines,
     describe_limit,
     dut_lines,
+    loss_by_direction,
     patience_lines,
     summary_lines,
     trials_lines,
@@ -62,6 +63,9 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
             f"final trial duration {format_duration(goal.final_duration_s)}, duration sum {format_duration(goal.duration_sum_s)}, "
             f"initial trial duration {format_duration(goal.initial_duration_s)}, width {format_ratio(goal.width)} of the upper bound."
         )
+    for found in result.goals:
+        lost = loss_by_direction(result.losses_of(found)) if found.goal.loss_ratio else None
+        lines += [] if lost is None else [f"Lost at the lower bound of {found.goal.name}: {lost}."]
     lines.append(
         f"Loads from {format_count(result.goal.lowest_fps)} to {format_count(result.goal.max_fps)} fps per direction; loss is counted "
         f"over all directions together, and a trial is FAIL above a loss of {format_ratio(result.goal.loss_ratio)}, the strictest goal's."

@@ -28,7 +28,8 @@ from evenhand.report.page_words import (
     unit_of,
 )
 from evenhand.series import StoredTrial
-from evenhand.series.campaign import CampaignRecord, HookRun, Point, PointRecord, PointState, Repetition
+from evenhand.series.campaign import AT_LEAST, CampaignRecord, HookRun, Point, PointRecord, PointState, Repetition
+from evenhand.series.figures import losses_of
 from evenhand.trial import Verdict, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -201,17 +202,25 @@ def _options(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{key.replace('_', ' ')} {show_fact(value) or NONE}" for key, value in options.items())
 
 
+def _losses(repetition: Repetition) -> str:
+    """A loss ratio above 0 is over both directions together (MLR-03)."""
+    return ", ".join(f"{direction} {format_ratio(ratio)}" for direction, ratio in losses_of(repetition.result).items()) or NONE
+
+
 def _repetitions(found: PointRecord, unit: str) -> Table:
     rows = []
+    has_losses = any(any(losses_of(repetition.result).values()) for repetition in found.repetitions)
     for repetition in found.repetitions:
         counts = [sum(trial.result.verdict is verdict for trial in trials_of(repetition)) for verdict in Verdict]
         ended = "cut short" if repetition.finished_at is None else str(repetition.outcome).replace("_", " ")
         rows.append([
-            str(repetition.number), show_value(repetition.value, unit), show_value(repetition.upper, unit),
+            str(repetition.number), (AT_LEAST if repetition.is_at_least else "") + show_value(repetition.value, unit),
+            show_value(repetition.upper, unit), *([_losses(repetition)] if has_losses else []),
             ended + (f": {repetition.reason}" if repetition.reason else ""),
             " / ".join(map(str, counts)), str(repetition.seed), repetition.testbed, show_time(repetition.started_at),
         ])  # fmt: skip
-    titles = ["#repetition", "#value", "#failed at", "outcome", "#PASS / FAIL / INVALID", "#seed", "testbed", "begun"]
+    lost = ["#lost, by direction"] if has_losses else []
+    titles = ["#repetition", "#value", "#failed at", *lost, "outcome", "#PASS / FAIL / INVALID", "#seed", "testbed", "begun"]
     return make_table(titles, rows)
 
 

@@ -88,8 +88,8 @@ def show_ns(value: float | None) -> str:
 
 
 def show_median(record: PointRecord) -> str:
-    """`5 Mfps`; `>= 5 Mfps` where the highest load that was tried passed."""
-    bound, _, _ = bounds_of(record.at_maximum, len(record.values))
+    """`5 Mfps`; `>= 5 Mfps` where that is a lower bound."""
+    bound, _, _ = bounds_of(record.values, record.lower_bounds)
     return f"{bound}{show_value(median_of(record), unit_of(record.point))}"
 
 
@@ -98,7 +98,7 @@ def show_range(record: PointRecord) -> str:
     statistics, unit = Statistics.of(record.values), unit_of(record.point)
     if statistics is None or statistics.count == 1:
         return ""
-    _, *bounds = bounds_of(record.at_maximum, statistics.count)
+    _, *bounds = bounds_of(record.values, record.lower_bounds)
     ends = zip(bounds, (statistics.minimum, statistics.maximum), strict=True)
     low, high = (f"{bound}{show_value(value, unit)}" for bound, value in ends)
     return low if low == high else f"{low} {DASH} {high}"

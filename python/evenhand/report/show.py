@@ -24,6 +24,7 @@ from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.report.trial import allowed_loss
 from evenhand.series import FIGURES, CampaignRecord, Figure, HookRun, PointRecord, PointState, Repetition, StoredSearch, StoredTrial
 from evenhand.series.campaign import AT_LEAST, bounds_of
+from evenhand.series.figures import losses_of
 from evenhand.trial import Verdict, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -182,6 +183,10 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
     yield _line(
         f"Outcome {repetition.outcome or 'none'}; seed {repetition.seed}; testbed {repetition.testbed}; {repetition.started_at} to {end}."
     )
+    losses = losses_of(repetition.result)
+    if any(losses.values()):
+        lost = ", ".join(f"{direction} {format_ratio(ratio)}" for direction, ratio in losses.items())
+        yield _line(f"Lost at that load: {lost}.")
     for search in repetition.searches:
         yield from _search_report(search)
 
@@ -266,7 +271,7 @@ def _figure(value: float, figure: Figure) -> str:
 def _figures(measured: PointRecord, statistics: Statistics) -> tuple[str, ...]:
     """Median, minimum, maximum."""
     values = (statistics.median, statistics.minimum, statistics.maximum)
-    bounds = bounds_of(measured.at_maximum, statistics.count)
+    bounds = bounds_of(measured.values, measured.lower_bounds)
     return tuple(f"{bound}{_figure(value, FIGURES[measured.point.procedure])}" for bound, value in zip(bounds, values, strict=True))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from rich.table import Table
 
 from evenhand.fitted import FittedTable
-from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations, throughput_document
-from evenhand.report.throughput import verification_lines
+from evenhand.procedure import Profile, WorstTesterFigures, search_deviations, throughput_document
+from evenhand.report.throughput import loss_by_direction, verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Deviation, Verdict, describe_causes
@@ -55,6 +55,9 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
     ratios = sorted({entry.result.goal.loss_ratio for entry in entries} - {0.0})
     if ratios:
         lines.append(f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the zero loss of RFC 2544.")
+        for entry in entries:
+            lost = loss_by_direction(entry.result.losses)
+            lines += [] if lost is None else [f"{entry.profile.plan.label}, {entry.profile.hosts}: lost at that load {lost}."]
     lines += dict.fromkeys(line for entry in entries for line in verification_lines(entry.result.goal))
     lines += dict.fromkeys(line for entry in entries for line in sent_lines(entry.profile))
     limits = {entry.profile.theoretical_fps for entry in entries}
@@ -74,7 +77,7 @@ def sent_lines(profile: Profile) -> list[str]:
 
 def suite_deviations(entries: Sequence[SuiteEntry]) -> list[Deviation]:
     """Of all searches, each once."""
-    found = {(d.requirement, d.text): d for entry in entries for d in collect_deviations(entry.result.trials, entry.profile)}
+    found = {(d.requirement, d.text): d for entry in entries for d in search_deviations(entry.result, entry.profile)}
     return sorted(found.values(), key=lambda deviation: deviation.requirement)
 
 
@@ -84,7 +87,8 @@ def _search_line(entry: SuiteEntry) -> str:
     parts = [f"{result.count(verdict)} {verdict}" for verdict in Verdict]
     said = [f"trials {', '.join(parts)}"]
     if result.throughput_fps is not None:
-        said.append(f"{format_count(result.throughput_fps * len(entry.profile.directions))} fps in total")
+        least = "at least " if result.is_at_least else ""
+        said.append(f"{least}{format_count(result.throughput_fps * len(entry.profile.directions))} fps in total")
     if result.outcome not in (Outcome.FOUND, Outcome.BELOW_MINIMUM):
         rates = [("passed", result.highest_passed_fps), ("really offered", result.highest_offered_fps)]
         shown = ", ".join(f"highest load {what} {'none' if rate is None else format_count(rate) + ' fps'}" for what, rate in rates)
@@ -104,7 +108,7 @@ def _words(outcome: Outcome) -> str:
 def _value(result: ThroughputResult) -> str:
     if result.throughput_fps is None:
         return "-"
-    return (AT_LEAST if result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM else "") + format_count(result.throughput_fps)
+    return (AT_LEAST if result.is_at_least else "") + format_count(result.throughput_fps)
 
 
 def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:

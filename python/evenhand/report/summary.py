@@ -14,7 +14,10 @@ from evenhand.report.plain import visible
 from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord, bounds_of
 from evenhand.units import format_count
 
-NOTE = "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load that was tried passed."
+NOTE = (
+    "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load that was tried passed, or the"
+    " tester could not keep a higher one. Failed at: the lowest load that failed (median); the limit lies between it and the median."
+)
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets run a text that begins so."""
 _LATEX = {
@@ -35,8 +38,8 @@ class SummaryColumn:
 
 COLUMNS = (
     SummaryColumn("suite"), SummaryColumn("figure"), SummaryColumn("IP version"), SummaryColumn("hash"), SummaryColumn("frame size"),
-    SummaryColumn("hosts", True), SummaryColumn("median", True), SummaryColumn("minimum", True), SummaryColumn("maximum", True),
-    SummaryColumn("repetitions", True),
+    SummaryColumn("hosts", True), SummaryColumn("median", True), SummaryColumn("failed at", True), SummaryColumn("minimum", True),
+    SummaryColumn("maximum", True), SummaryColumn("repetitions", True),
 )  # fmt: skip
 
 
@@ -49,11 +52,11 @@ def _row(found: PointRecord) -> tuple[str, ...]:
     point = found.point
     statistics, unit = Statistics.of(found.values), unit_of(point)
     if statistics is None:
-        ends = ("no number" if found.state == "no_number" else "not measured", NONE, NONE)
+        ends = ("no number" if found.state == "no_number" else "not measured", NONE, NONE, NONE)
     else:
-        bounds = bounds_of(found.at_maximum, statistics.count)
+        bounds = bounds_of(found.values, found.lower_bounds)
         low, high = (f"{bound}{show_value(v, unit)}" for bound, v in zip(bounds[1:], (statistics.minimum, statistics.maximum), strict=True))
-        ends = (show_median(found), low, high)
+        ends = (show_median(found), NONE if found.median_upper is None else show_value(found.median_upper, unit), low, high)
     done = len(found.values)
     return (
         point.suite, FIGURES[point.procedure].name, show_version(point), point.hash_type or "not stated", _size(found),

@@ -11,8 +11,8 @@ from rich.table import Table
 from evenhand.fitted import FittedTable
 from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
 from evenhand.procedure import FrameLoss, LossTable, Row, Statistics, Throughput, ThroughputTable
-from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, verification_lines
-from evenhand.search import MlrGoals, Outcome, ThroughputGoal
+from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, loss_by_direction, verification_lines
+from evenhand.search import MlrGoals, ThroughputGoal, sum_of_losses
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Verdict
 from evenhand.units import format_count, format_ratio
@@ -63,7 +63,8 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
         one_pair = row.repetitions[0].profile.single_pair
         if one_pair is not None:
             value = "no throughput" if one_pair.throughput_fps is None else f"{format_count(one_pair.throughput_fps)} fps per direction"
-            lines.append(f"{describe_size(row.frame_size)}: before it, {one_pair.source}, with 1 address pair: {value}.")
+            bound = "at least " if one_pair.is_at_least else ""
+            lines.append(f"{describe_size(row.frame_size)}: before it, {one_pair.source}, with 1 address pair: {bound}{value}.")
     if max(len(row.repetitions) for row in rows) > 1:
         lines.append(
             "The interval of the median is by order statistics, so it holds for any distribution of independent repetitions; in brackets"
@@ -73,6 +74,7 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
         goal = results[0].search.goal if isinstance(results[0], Throughput) else None
         if goal is not None and goal.loss_ratio:
             lines.append(f"A load passed with a loss ratio of at most {format_ratio(goal.loss_ratio)}: not the zero loss of RFC 2544.")
+        lines += [line for row in table.rows for line in _loss_lines(row)]
         lines += verification_lines(goal) if isinstance(goal, ThroughputGoal) else []
         if isinstance(goal, MlrGoals):
             lines.append("Each value is that of the strictest goal; --json and the run file have those of all goals.")
@@ -83,6 +85,14 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
     counts = ", ".join(f"{sum(trial is verdict for trial in trials)} {verdict}" for verdict in Verdict)
     lines.append(f"Trials: {len(trials)} ({counts}).")
     return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations]
+
+
+def _loss_lines(row: Row[Throughput]) -> list[str]:
+    """What each direction lost at the results of this size, if the searches allowed for a loss."""
+    if not any(result.search.goal.loss_ratio for result in row.repetitions):
+        return []
+    lost = loss_by_direction(sum_of_losses(result.search.losses for result in row.repetitions))
+    return [] if lost is None else [f"{describe_size(row.frame_size)}: lost at the results, over all searches: {lost}."]
 
 
 def _ceiling_lines(found: Throughput) -> list[str]:
@@ -130,8 +140,8 @@ def _fps(value: float) -> str:
 
 
 def _bound(row: Row[Throughput]) -> str:
-    """A search that ended at its maximum found a lower bound only."""
-    return AT_LEAST if any(result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM for result in row.repetitions) else ""
+    """A search that ended at its maximum, or at the tester's limit, found a lower bound only."""
+    return AT_LEAST if any(result.is_at_least for result in row.repetitions) else ""
 
 
 def _outcomes(row: Row[Throughput]) -> str:

@@ -42,7 +42,8 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
     name = _id(f"{point.key}-r{repetition.number}")
     result = _ndrpdr(measured, repetition) if point.procedure == "throughput" else _mrr(measured, repetition)
     start, end = repetition.started_at, str(repetition.finished_at)
-    figure = "" if repetition.value is None else f'{_TELEMETRY[point.procedure]}{{seed="{repetition.seed}"}} {repetition.value!r}'
+    least = ',is_at_least="true"' if repetition.is_at_least else ""
+    figure = "" if repetition.value is None else f'{_TELEMETRY[point.procedure]}{{seed="{repetition.seed}"{least}}} {repetition.value!r}'
     return {
         "version": MODEL,
         "test_id": f"{_id(record.name)}.{name}",

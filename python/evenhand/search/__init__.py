@@ -6,6 +6,7 @@ from evenhand.search.bisection import LengthBracket, find_largest
 from evenhand.search.ceiling import TesterCeiling, find_tester_ceiling
 from evenhand.search.choice import Goal, SearchResult, run_search
 from evenhand.search.classification import Bounds, LoadClass, Observation, classify, conditional_loss_ratio, relevant_bounds
+from evenhand.search.losses import DirectionLoss, sum_of_losses
 from evenhand.search.mlr import find_goals
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult, describe_goal_outcome
 from evenhand.search.model import (
@@ -22,6 +23,7 @@ from evenhand.search.model import (
     TrialFinished,
     TrialStarted,
     describe_outcome,
+    is_outcome_at_least,
 )
 from evenhand.search.throughput import find_throughput
 from evenhand.search.tst009 import Tst009Goal
@@ -31,6 +33,7 @@ __all__ = [
     "DEFAULT_PATIENCE",
     "FULL_LENGTH_S",
     "Bounds",
+    "DirectionLoss",
     "Goal",
     "GoalResult",
     "InvalidAttempts",
@@ -60,6 +63,8 @@ __all__ = [
     "find_largest",
     "find_tester_ceiling",
     "find_throughput",
+    "is_outcome_at_least",
     "relevant_bounds",
     "run_search",
+    "sum_of_losses",
 ]

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
-from evenhand.search.model import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S, Outcome, SearchTrial, check_loads, check_retries
+from evenhand.search.losses import DirectionLoss, losses_document, losses_in
+from evenhand.search.model import (
+    DEFAULT_INVALID_RETRIES,
+    DEFAULT_PATIENCE,
+    FULL_LENGTH_S,
+    Outcome,
+    SearchTrial,
+    check_loads,
+    check_retries,
+    is_outcome_at_least,
+)
 from evenhand.trial import Deviation, Verdict
 from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration, format_ratio
@@ -181,8 +191,13 @@ class GoalResult:
 
     @property
     def throughput_fps(self) -> float | None:
-        """The lower bound, if it is a result of the device; None where tester or user ended the search."""
-        return self.lower_fps if self.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM) else None
+        """The lower bound; None where the user ended the search."""
+        return self.lower_fps if self.is_regular or is_outcome_at_least(self.outcome) else None
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the throughput is only known to be no lower: maximum or tester ended the search, not the device."""
+        return self.throughput_fps is not None and is_outcome_at_least(self.outcome)
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -224,6 +239,11 @@ class MlrResult:
         return self.strictest.throughput_fps
 
     @property
+    def is_at_least(self) -> bool:
+        """Whether that is a lower bound."""
+        return self.strictest.is_at_least
+
+    @property
     def upper_fps(self) -> float | None:
         return self.strictest.upper_fps
 
@@ -231,6 +251,21 @@ class MlrResult:
     def highest_offered_fps(self) -> float | None:
         """Highest load that a valid trial really offered."""
         return max((t.result.offered_fps for t in self.trials if t.result.is_valid), default=None)
+
+    def losses_of(self, found: GoalResult) -> dict[str, DirectionLoss]:
+        """What each direction lost at the goal's lower bound, over the valid trials of full length there."""
+        return losses_in(
+            t.result
+            for t in self.trials
+            if t.result.is_valid
+            and t.result.intended_fps == found.lower_fps
+            and t.result.intended_duration_s >= found.goal.final_duration_s
+        )
+
+    @property
+    def losses(self) -> dict[str, DirectionLoss]:
+        """Of the strictest goal."""
+        return self.losses_of(self.strictest) if self.throughput_fps is not None else {}
 
     def count(self, verdict: Verdict) -> int:
         return sum(t.result.verdict is verdict for t in self.trials)
@@ -240,11 +275,13 @@ class MlrResult:
         return {
             "outcome": str(self.outcome),
             "throughput_fps_per_direction": self.throughput_fps,
+            "is_at_least": self.is_at_least,
             "upper_fps_per_direction": self.upper_fps,
             "highest_offered_fps_per_direction": self.highest_offered_fps,
             "tester_limit_fps_per_direction": self.tester_limit_fps,
+            "loss_by_direction": losses_document(self.losses),
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
-            "goals": [result.to_document() for result in self.goals],
+            "goals": [{**result.to_document(), "loss_by_direction": losses_document(self.losses_of(result))} for result in self.goals],
             "goal": self.goal.to_document(),
         }
 

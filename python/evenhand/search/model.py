@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
+from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.trial import TrialResult, Verdict, causes_of_invalid, describe_causes
 from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration, format_rate
@@ -46,8 +47,13 @@ class Outcome(StrEnum):
     """The maximum itself passed: there is no upper bound (MLR-10)."""
     BELOW_MINIMUM = "below_minimum"
     TESTER_LIMIT = "tester_limit"
-    """A load came out INVALID again and again: the tester ended the search, not the DUT."""
+    """A load came out INVALID again and again: the tester ended the search, not the DUT. What passed is a lower bound."""
     STOPPED = "stopped"
+
+
+def is_outcome_at_least(outcome: Outcome) -> bool:
+    """Whether a load that passed in a search that ended so is a lower bound."""
+    return outcome in (Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_LIMIT)
 
 
 class Purpose(StrEnum):
@@ -200,10 +206,16 @@ class ThroughputResult:
     goal: ThroughputGoal
     outcome: Outcome
     throughput_fps: float | None
-    """Per direction, confirmed by a full-length trial; None unless found or at the maximum."""
+    """Per direction, confirmed by a full-length trial. At the tester's limit the highest load that passed, if any did: a lower bound,
+    and `final_trial` says whether a full-length trial has confirmed it. None otherwise."""
     upper_fps: float | None
     """Lowest load that failed."""
     trials: tuple[SearchTrial, ...]
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the throughput is a lower bound: maximum or tester ended the search, not the DUT (MLR-10)."""
+        return self.throughput_fps is not None and is_outcome_at_least(self.outcome)
 
     @property
     def highest_passed_fps(self) -> float | None:
@@ -219,9 +231,15 @@ class ThroughputResult:
     @property
     def final_trial(self) -> TrialResult | None:
         """The full-length trial that confirmed the throughput."""
-        if self.throughput_fps is None:
-            return None
-        return next(t.result for t in reversed(self.trials) if t.is_full_length and t.result.intended_fps == self.throughput_fps)
+        at_result = (t.result for t in reversed(self.trials) if t.is_full_length and t.result.intended_fps == self.throughput_fps)
+        return next((result for result in at_result if result.is_pass or self.outcome is not Outcome.TESTER_LIMIT), None)
+
+    @property
+    def losses(self) -> dict[str, DirectionLoss]:
+        """What each direction lost in the trial that the throughput rests on: the one that confirmed it, else the longest that passed."""
+        passed = [t.result for t in self.trials if t.result.is_pass and t.result.intended_fps == self.throughput_fps]
+        proof = self.final_trial or max(passed, key=lambda trial: trial.intended_duration_s, default=None)
+        return {} if proof is None else losses_in([proof])
 
     def count(self, verdict: Verdict) -> int:
         return sum(t.result.verdict is verdict for t in self.trials)
@@ -231,9 +249,11 @@ class ThroughputResult:
         return {
             "outcome": str(self.outcome),
             "throughput_fps_per_direction": self.throughput_fps,
+            "is_at_least": self.is_at_least,
             "upper_fps_per_direction": self.upper_fps,
             "highest_passed_fps_per_direction": self.highest_passed_fps,
             "highest_offered_fps_per_direction": self.highest_offered_fps,
+            "loss_by_direction": losses_document(self.losses),
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
             "goal": self.goal.to_document(),
         }

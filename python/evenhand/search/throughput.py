@@ -35,7 +35,8 @@ def find_throughput(
     If the full-length trial fails, the search goes on below it with full-length trials, since short ones have shown to
     be too kind. INVALID trials are kept, move no bound, and are repeated `goal.invalid_retries` times, or `goal.patience` times if the load
     was offered but a moment of the host spoiled the trial, and in the confirmation. A load that stays INVALID is beyond
-    the tester: the search goes on below it, and ends with "tester limit" if the device lost nothing down there either.
+    the tester: the search goes on below it, and ends with "tester limit" if the device lost nothing down there either. The highest load
+    that passed is then a lower bound, and a full-length trial is made there too.
 
     With `goal.known_fps` the first trial is a full-length one at that load, and the maximum is tried only if the way leads there. With
     `goal.is_guided` the search goes from the maximum to the load that the loss there points at. Both choose loads, and settle nothing.
@@ -60,6 +61,8 @@ class _Search:
     are_short_trials_trusted: bool = True
     given_up: int = 0
     """Loads in a row that the tester did not keep."""
+    is_given_up: bool = False
+    """The tester has not kept one load after the other: only the lower bound is still to be confirmed."""
     guide: Guide | None = None
     is_middle_length: bool = False
     """The next trial lasts longer than a short one, and less than a full-length one."""
@@ -78,13 +81,14 @@ class _Search:
         while True:
             if bracket.is_at_maximum and bracket.is_confirmed:
                 return self._result(Outcome.AT_OR_ABOVE_MAXIMUM, bracket.lower_fps)
-            if bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum):
-                return self._result(Outcome.TESTER_LIMIT)
+            is_beyond_tester = self.is_given_up or (bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum))
+            if is_beyond_tester and (bracket.is_confirmed or not bracket.lower_fps):
+                return self._result(Outcome.TESTER_LIMIT, self._lower_bound_fps())
             if bracket.is_below_minimum:
                 return self._result(Outcome.BELOW_MINIMUM)
             if bracket.is_narrow and bracket.is_confirmed:
                 return self._result(Outcome.FOUND, bracket.lower_fps)
-            load_fps, purpose = self._choose_load()
+            load_fps, purpose = (bracket.lower_fps, Purpose.CONFIRMATION) if self.is_given_up else self._choose_load()
             is_confirmation = purpose is Purpose.CONFIRMATION
             is_full_length = purpose in (Purpose.CONFIRMATION, Purpose.KNOWN) or not self.are_short_trials_trusted
             is_full_length = is_full_length or self._are_durations_equal
@@ -95,13 +99,14 @@ class _Search:
                 self.given_up += 1
                 if self.guide is not None:
                     self.guide.give_up()
-                if is_confirmation or self.given_up == LOADS_GIVEN_UP_IN_A_ROW:
-                    return self._result(Outcome.TESTER_LIMIT)
+                if is_confirmation:
+                    return self._result(Outcome.TESTER_LIMIT, self._lower_bound_fps())
+                self.is_given_up = self.given_up == LOADS_GIVEN_UP_IN_A_ROW
                 continue
             self.given_up = 0
             self._steer(load_fps, trial.result, purpose)
             if is_confirmation and not trial.result.is_pass:
-                self.are_short_trials_trusted = False
+                self.are_short_trials_trusted = self.is_given_up = False
 
     def _choose_load(self) -> tuple[float, Purpose]:
         bracket = self.bracket
@@ -223,6 +228,12 @@ class _Search:
     def _tell(self, event: SearchEvent) -> None:
         if self.on_progress is not None:
             self.on_progress(event)
+
+    def _lower_bound_fps(self) -> float | None:
+        """The highest load that passed, where the tester keeps the search from the limit. Short trials that were refuted prove nothing."""
+        upper_fps, passed = self.bracket.upper_fps, self.bracket.passed.items()
+        proven = (load for load, is_full_length in passed if is_full_length or self.are_short_trials_trusted)
+        return max((load for load in proven if upper_fps is None or load < upper_fps), default=None)
 
     def _result(self, outcome: Outcome, throughput_fps: float | None = None) -> ThroughputResult:
         return ThroughputResult(

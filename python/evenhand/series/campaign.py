@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -101,21 +101,30 @@ AT_LEAST = ">= "
 
 def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> bool:
     """Whether the figure of a procedure that ended so is one. Of back-to-back it is the average of several bursts: of any such burst."""
+    is_at_least = (result or {}).get("is_at_least")
+    if isinstance(is_at_least, bool):
+        return is_at_least
     bursts = (result or {}).get("repetitions")
     outcomes = [burst.get("outcome") for burst in bursts if isinstance(burst, Mapping)] if isinstance(bursts, list) else []
     return outcome == AT_OR_ABOVE_MAXIMUM or AT_LONGEST_BURST in outcomes
 
 
-def is_median_at_least(at_maximum: int, values: int) -> bool:
-    """Whether the median of so many values is a lower bound if `at_maximum` of them are, which are the highest."""
-    return at_maximum > 0 and 2 * at_maximum >= values
+def is_median_at_least(values: Sequence[float], are_bounds: Sequence[bool]) -> bool:
+    """Whether the median of these values is a lower bound, if some of them are: it is, where it would rise with them."""
+    return bool(values) and median(values) != median(_as_high_as_may_be(values, are_bounds))
 
 
-def bounds_of(at_maximum: int, values: int) -> tuple[str, str, str]:
-    """What stands before median, minimum and maximum of so many values: `>= ` where that is a lower bound."""
-    are_bounds = (is_median_at_least(at_maximum, values), at_maximum == values, at_maximum > 0)
-    median, minimum, maximum = (AT_LEAST if values and is_bound else "" for is_bound in are_bounds)
-    return median, minimum, maximum
+def bounds_of(values: Sequence[float], are_bounds: Sequence[bool]) -> tuple[str, str, str]:
+    """What stands before median, minimum and maximum of these values: `>= ` where that is a lower bound."""
+    if not values:
+        return "", "", ""
+    highest = _as_high_as_may_be(values, are_bounds)
+    of_median, minimum, maximum = (AT_LEAST if of(values) != of(highest) else "" for of in (median, min, max))
+    return of_median, minimum, maximum
+
+
+def _as_high_as_may_be(values: Sequence[float], are_bounds: Sequence[bool]) -> list[float]:
+    return [math.inf if is_bound else value for value, is_bound in zip(values, are_bounds, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +153,14 @@ class Repetition:
 
     @property
     def is_at_least(self) -> bool:
-        """Whether its value is a lower bound: the highest load, or the longest burst, that was tried passed (MLR-10)."""
+        """Whether its value is a lower bound: the highest load, or the longest burst, that was tried passed (MLR-10), or the tester could
+        not keep a higher load."""
         return self.value is not None and is_lower_bound(self.outcome, self.result)
+
+    @property
+    def is_testers(self) -> bool:
+        """Whether it is a lower bound because the tester could not keep a higher load."""
+        return self.is_at_least and self.outcome == TESTER_LIMIT
 
     @property
     def upper(self) -> float | None:
@@ -175,13 +190,16 @@ class PointRecord:
     @property
     def values(self) -> tuple[float, ...]:
         """The figure of each repetition that ended with one."""
-        return tuple(r.value for r in self.repetitions if r.finished_at is not None and r.value is not None)
+        return tuple(value for value, _ in self._valued())
 
     @property
     def uppers(self) -> tuple[float, ...]:
-        """The upper end of each value's bracket, in the same order (`Repetition.upper`); the value itself where there is none."""
-        found = (r for r in self.repetitions if r.finished_at is not None and r.value is not None)
-        return tuple(r.value if r.upper is None else r.upper for r in found)  # type: ignore[misc]
+        """The upper end of each value's bracket, in the same order (`Repetition.upper`); the value itself where there is none.
+
+        Of a lower bound it is infinite, as long as the median is none: where it is one, it stands for all of them."""
+        bound = math.nan if self.is_at_least else math.inf
+        ends = ((value, bound if r.is_at_least else r.upper) for value, r in self._valued())
+        return tuple(value if upper is None or math.isnan(upper) else upper for value, upper in ends)
 
     @property
     def median_upper(self) -> float | None:
@@ -189,14 +207,32 @@ class PointRecord:
         return median(self.uppers) if any(r.upper is not None for r in self.repetitions) and not self.is_at_least and self.values else None
 
     @property
+    def lower_bounds(self) -> tuple[bool, ...]:
+        """Which of the values are lower bounds, in their order."""
+        return tuple(r.is_at_least for _, r in self._valued())
+
+    @property
     def at_maximum(self) -> int:
         """How many of the values are lower bounds."""
-        return sum(r.finished_at is not None and r.is_at_least for r in self.repetitions)
+        return sum(self.lower_bounds)
+
+    @property
+    def at_tester_limit(self) -> int:
+        """How many of them because the tester could not keep a higher load."""
+        return sum(r.is_testers for _, r in self._valued())
 
     @property
     def is_at_least(self) -> bool:
         """Whether the median is a lower bound."""
-        return is_median_at_least(self.at_maximum, len(self.values))
+        return is_median_at_least(self.values, self.lower_bounds)
+
+    @property
+    def is_testers(self) -> bool:
+        """Whether it is one because of the tester."""
+        return self.is_at_least and self.at_tester_limit > 0
+
+    def _valued(self) -> list[tuple[float, Repetition]]:
+        return [(r.value, r) for r in self.repetitions if r.finished_at is not None and r.value is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

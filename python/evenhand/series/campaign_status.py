@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.errors import RequestError
 from evenhand.locks import holder_of
-from evenhand.series.campaign import Point, PointState, is_lower_bound, state_of
+from evenhand.series.campaign import TESTER_LIMIT, Point, PointState, is_lower_bound, state_of
 from evenhand.series.campaign_lock import campaign_resource
 from evenhand.series.point_document import read_point
 from evenhand.series.reading import Row, RunTables, as_mapping, as_texts, open_to_read
@@ -32,13 +32,20 @@ class PointStatus:
     """Why those have none, each once."""
     values: tuple[float, ...]
     """In the unit of the procedure's figure."""
-    at_maximum: int
-    """How many of the values are lower bounds: the highest load that was tried passed."""
+    lower_bounds: tuple[bool, ...]
+    """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not keep a higher one."""
+    at_tester_limit: int
+    """How many of them because of the tester."""
     measured_s: float
     """What its finished repetitions took."""
     under_way_s: float
     """What the one that is measured now has taken so far, or had when it was cut short."""
     trials: int
+
+    @property
+    def at_maximum(self) -> int:
+        """How many of the values are lower bounds."""
+        return sum(self.lower_bounds)
 
     @property
     def left(self) -> int:
@@ -108,6 +115,7 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     point = read_point(as_mapping(row["document"], "points.document"))
     finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
     valued = [repetition for repetition in finished if repetition["value"] is not None]
+    bounds = [is_lower_bound(r["outcome"], None if r["result"] is None else as_mapping(r["result"], "repetitions.result")) for r in valued]
     values = tuple(repetition["value"] for repetition in valued)
     reasons = [repetition["reason"] for repetition in finished if repetition["reason"] is not None]
     state, reason, stopped_early = state_of(
@@ -117,9 +125,8 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     return PointStatus(
         point=point, state=state, reason=reason or stopped_early, finished=len(finished), values=values, trials=trials,
         valueless_reasons=tuple(dict.fromkeys(reasons)),
-        at_maximum=sum(
-            is_lower_bound(r["outcome"], None if r["result"] is None else as_mapping(r["result"], "repetitions.result")) for r in valued
-        ),
+        lower_bounds=tuple(bounds),
+        at_tester_limit=sum(is_bound and r["outcome"] == TESTER_LIMIT for r, is_bound in zip(valued, bounds, strict=True)),
         measured_s=sum(repetition["measured_s"] for repetition in finished),
         under_way_s=sum(r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None),
     )  # fmt: skip

@@ -219,13 +219,14 @@ class CampaignStore(WritableFile):
             connection.execute("UPDATE points SET reason = ? WHERE id = ?", (reason, self._point_id(point)))
 
     def reopen_points(self) -> int:
-        """Points that ended early are measured again, and repetitions that the tester could not decide: their trials stay, as those of
-        what was cut short. How many points and repetitions there are.
+        """Points that ended early are measured again, and repetitions that the tester could not decide, also those that have a lower bound
+        of a throughput: their trials stay, as those of what was cut short. How many points and repetitions there are.
         """
         with self.writing() as connection:
             points = connection.execute("UPDATE points SET reason = NULL WHERE reason IS NOT NULL").rowcount
             repetitions = connection.execute(
-                "UPDATE repetitions SET finished_at = NULL, outcome = ? WHERE finished_at IS NOT NULL AND value IS NULL AND outcome = ?",
+                "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE finished_at IS NOT NULL AND outcome = ?"
+                " AND (value IS NULL OR json_extract(result, '$.is_at_least'))",
                 (CUT_SHORT, TESTER_LIMIT),
             ).rowcount
             if points + repetitions:

@@ -10,6 +10,7 @@ from evenhand.series.campaign import ProcedureName
 
 DELAYS: Mapping[str, tuple[str, ...]] = {"latency": ("typical", "latency"), "pdv": ("pdv",), "ipdv": ("ipdv_max",)}
 """Names of the figure in the document of each of them; latency by RFC 8219, or by RFC 2544."""
+_DIRECTIONS = ("forward", "reverse")
 US_PER_S = 1e6
 NS_PER_US = 1e3
 
@@ -39,6 +40,17 @@ def value_of(procedure: ProcedureName, result: Mapping[str, Any]) -> float | Non
             found: list[Mapping[str, Any]] = [next((of[name] for name in names if of.get(name)), {}) for of in _figures(result)]
             value_ns = _worst(_number(statistics.get("median_ns")) for statistics in found)
             return None if value_ns is None else value_ns / NS_PER_US
+
+
+def losses_of(result: Mapping[str, Any] | None) -> Mapping[str, float]:
+    """What each direction lost at the throughput, as a share of what was offered in it. Empty if the file does not tell, or not soundly."""
+    stored = (result or {}).get("loss_by_direction")
+    found = {name: of.get("loss_ratio") for name, of in stored.items() if isinstance(of, Mapping)} if isinstance(stored, Mapping) else {}
+    return {
+        name: float(ratio)
+        for name in _DIRECTIONS
+        if isinstance(ratio := found.get(name), int | float) and not isinstance(ratio, bool) and 0 <= ratio <= 1
+    }
 
 
 def _figures(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:

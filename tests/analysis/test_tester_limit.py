@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lower bounds where the tester could not keep a higher load: they may lie anywhere among the values of a point."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenhand.analysis import analyse, compare
+from evenhand.report.comparison import show_median
+from evenhand.report.summary import summary_rows
+from evenhand.series.campaign import bounds_of, is_median_at_least
+from tests.analysis.records import point, record
+
+GATEWAY = "gateway-v4"
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "shown"),
+    [
+        ([1.0, 2.0, 3.0], [False, False, False], ("", "", "")),
+        ([1.0, 2.0, 3.0], [False, False, True], ("", "", ">= ")),  # as where the maximum passed
+        ([1.0, 2.0, 3.0], [True, False, False], (">= ", ">= ", ">= ")),  # it may lie above all others
+        ([2.0, 2.0, 1.0], [False, False, True], ("", ">= ", ">= ")),
+        ([1.0, 2.0], [False, True], (">= ", "", ">= ")),
+        ([2.0, 2.0, 2.0], [True, True, True], (">= ", ">= ", ">= ")),
+        ([], [], ("", "", "")),
+    ],
+)
+def test_a_figure_is_a_lower_bound_if_it_would_rise_with_those_among_its_values(
+    values: list[float], bounds: list[bool], shown: tuple[str, str, str]
+) -> None:
+    """MLR-10."""
+    assert bounds_of(values, bounds) == shown
+    assert is_median_at_least(values, bounds) is bool(shown[0])
+
+
+def test_one_pair_that_is_known_below_many_that_the_tester_could_not_keep_is_biased() -> None:
+    """SEED-07: "at most X" against "at least Y" says enough where Y is much more."""
+    one = point(1, [1e5] * 6, suite="gateway", plan=GATEWAY)
+    many = point(65534, [8e5] * 6, suite="gateway", plan=GATEWAY, kept=dict.fromkeys(range(1, 7), 5e5))
+    (verdict,) = analyse(record(one, many)).bias
+    assert verdict.finding == "hides"
+    assert verdict.sentence.startswith("Biased: one address pair hides at least 80.0 %")
+
+
+@pytest.mark.parametrize("one_fps", [5e5, 4.9e5])
+def test_a_lower_bound_gives_no_verdict_in_the_other_direction(one_fps: float) -> None:
+    """SEED-07: one pair with "at least" what many addresses show may show as much or more."""
+    one = point(1, [8e5] * 6, suite="gateway", plan=GATEWAY, kept=dict.fromkeys(range(1, 7), one_fps))
+    many = point(65534, [5e5] * 6, suite="gateway", plan=GATEWAY)
+    found = analyse(record(one, many))
+    assert found.bias[0].finding == "unknown"
+    assert "The tester could not keep a higher load" in found.bias[0].certainty
+    assert "the highest load that the tester kept passed with one address pair" in found.bias[0].sentence
+    assert "since the tester could not keep a higher load: 1 x 1" in " ".join(found.warnings)
+
+
+def test_a_few_lower_bounds_among_the_values_are_no_exact_ones() -> None:
+    """Two of ten repetitions were cut off at half: the median is known, and no test takes the two for low values."""
+    cut = {1: 2e5, 2: 2e5}
+    one = point(1, [4e5] * 10, suite="gateway", plan=GATEWAY, kept=cut)
+    many = point(65534, [4e5] * 10, suite="gateway", plan=GATEWAY)
+    assert not one.is_at_least
+    comparison = compare([record(many, name="a"), record(one, name="b")], anyway=True)
+    assert comparison.points[0].others[0].is_different is not True
+    (verdict,) = analyse(record(one, many)).bias
+    assert verdict.finding == "same"
+
+
+def test_summary_and_comparison_show_a_lower_bound() -> None:
+    limited = point(1, [8e5] * 4, kept=dict.fromkeys(range(1, 5), 5e5))
+    assert ">= 500 kfps" in summary_rows(record(limited))[0]
+    comparison = compare([record(limited, name="a"), record(limited, name="b")])
+    assert show_median(comparison.points[0], comparison.points[0].figure) == ">= 500,000 (4)"
+    assert comparison.points[0].others[0].is_different is None

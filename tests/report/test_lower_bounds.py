@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lower bound is shown as one wherever the throughput stands."""
+
+from __future__ import annotations
+
+from evenhand.procedure import SinglePair, search_deviations
+from evenhand.report.campaign_rows import rows_of
+from evenhand.report.page_points import _repetitions
+from evenhand.report.throughput import summary_lines
+from evenhand.report.uti import uti_documents
+from evenhand.search import Outcome, ThroughputGoal, find_throughput
+from evenhand.trial import SimulatedMeasurer
+from tests.analysis.records import point, record
+from tests.report.test_throughput import PROFILE
+
+GOAL = ThroughputGoal(max_fps=1e6, duration_s=1.0, final_duration_s=60.0)
+
+
+def test_a_tester_that_cannot_send_more_gives_at_least_what_passed() -> None:
+    """R2544-23, R2544-39: in text and document, with the outcome; also where it stands before many addresses (SEED-02)."""
+    result = find_throughput(SimulatedMeasurer(limit_fps=900_000, tester_ceiling_fps=800_000), GOAL)
+    lines = summary_lines(result, PROFILE)
+    assert lines[0].startswith("Throughput: at least 800,000 fps per direction")
+    assert "tester limit: the tester itself could not keep the load" in lines[1]
+    document = result.to_document()
+    assert (document["throughput_fps_per_direction"], document["is_at_least"]) == (800_000, True)
+    assert not any("lower bound" in deviation.text for deviation in search_deviations(result, PROFILE))
+    before = SinglePair.of(result, PROFILE)
+    assert before is not None
+    assert "at least 800,000 fps" in before.line(result)
+    assert before.ratio(result) is None
+
+
+def test_a_lower_bound_that_no_full_length_trial_has_confirmed_is_a_deviation() -> None:
+    """R2544-20."""
+    last = len(find_throughput(SimulatedMeasurer(limit_fps=640_000), GOAL).trials)
+    result = find_throughput(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + 100)), GOAL)
+    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.is_at_least
+    expected = "Deviation from R2544-20: the lower bound passed a trial of 1 s; none of 60 s was valid at that load"
+    assert expected in summary_lines(result, PROFILE)
+
+
+def test_page_and_exports_mark_the_repetition() -> None:
+    limited = record(point(1, [8e5, 8e5], kept={1: 5e5}))
+    rows = list(rows_of(limited, "repetitions"))
+    assert [(row["value"], row["is_at_least"]) for row in rows] == [(5e5, True), (8e5, False)]
+    (row,) = rows_of(limited, "points")
+    assert (row["at_maximum"], row["at_tester_limit"]) == (1, 1)
+    assert [cells[1].text for cells in _repetitions(limited.points[0], "fps").rows] == [">= 500 kfps", "800 kfps"]
+    assert ['is_at_least="true"' in document["telemetry"][0] for document in uti_documents(limited)] == [True, False]
