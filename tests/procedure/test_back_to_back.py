@@ -42,7 +42,8 @@ def measure(goal: BackToBackGoal = GOAL, profile: Profile | None = None, **devic
     found: list[Any] = []
     for number in range(goal.repetitions):
         known = found[-1].frames if found else None
-        found.append(search_burst(attempts, goal, known=known, later=goal.repetitions - number - 1))
+        longest_s = max((search.longest_s for search in found), default=goal.max_burst_s)
+        found.append(search_burst(attempts, goal, known=known, longest_s=longest_s, later=goal.repetitions - number - 1))
         if found[-1].frames is None:
             break
     return BackToBack(profile=profile or profile_of(), goal=goal, throughput=None, skipped=None, repetitions=tuple(found))
@@ -94,17 +95,51 @@ def test_average_and_spread_are_over_the_repetitions() -> None:
     assert "theoretical limit 14,880,952 fps per direction (10 Gbps)" in text
 
 
-def test_a_result_near_the_limit_is_flagged() -> None:
-    """R9004-04: the search's limit is no buffer."""
-    goal = replace(GOAL, max_burst_s=LONGEST / LINE_FPS / 0.96)
-    near, far = measure(goal), measure()
-    assert near.is_near_maximum
-    assert not far.is_near_maximum
-    beyond = measure(replace(GOAL, max_burst_s=0.9 * LONGEST / LINE_FPS))
+@pytest.mark.parametrize("share", [0.9, 1 / 0.96, 0.01])
+def test_a_result_near_the_limit_is_repeated_with_longer_bursts(share: float) -> None:
+    """R9004-04: the search's limit is no buffer, whether the longest burst passed or one just below it."""
+    longest_s = share * LONGEST / LINE_FPS
+    found = measure(replace(GOAL, max_burst_s=longest_s))
+    assert found.values == (LONGEST,) * 3
+    assert {search.outcome for search in found.repetitions} == {"found"}
+    assert not found.is_near_maximum
+    assert not found.is_at_least
+    raises = 1 if share > 0.5 else 4
+    assert found.longest_s == pytest.approx(longest_s * 4**raises)
+    assert max(trial.directions["forward"].intended_frames for trial in found.trials) <= GOAL.frames_in(found.longest_s)
+    # Later repetitions know it.
+    assert [len(search.trials) for search in found.repetitions[1:]] == [2, 2]
+    assert "R9004-04" not in {deviation.requirement for deviation in found.deviations}
+    lines = "\n".join(back_to_back_lines(BackToBackTable(rows=(found,))))
+    assert "a result came near the longest burst of" in lines
+    assert found.to_document()["longest_burst_tried_frames"] == GOAL.frames_in(found.longest_s)
+
+
+def test_a_buffer_that_holds_thirty_seconds_is_at_least_that_large() -> None:
+    """R9004-04, R9004-08, R9004-09: nothing longer may be tried, so all figures are lower bounds, and the deviation says why."""
+    slow = replace(GOAL, rate_fps=1000.0, throughput_fps=900.0, actual_fps=900.0)
+    beyond = measure(slow, limit_fps=900.0, buffer_frames=1e6)
     assert {search.outcome for search in beyond.repetitions} == {"at_maximum"}
+    assert beyond.values == (30_000,) * 3
+    assert beyond.is_at_least
     table = BackToBackTable(rows=(beyond,))
-    assert ">= " in shown(back_to_back_table(table))
-    assert "repeat with a longer --max-burst" in "\n".join(back_to_back_lines(table))
+    assert shown(back_to_back_table(table)).count(">= ") == 4  # average, minimum, maximum, corrected buffer time
+    lines = "\n".join(back_to_back_lines(table))
+    assert "buffer time implied at least 30 s, corrected at least 3 s; at 900 fps, the rate of interest, at least 3.333 s" in lines
+    told = {deviation.requirement: deviation.text for deviation in beyond.deviations}
+    assert told["R9004-04"] == "a result came near the longest burst of 30 s, and longer ones than 30 s are not tried"
+    assert beyond.to_document()["is_at_least"] is True
+
+
+def test_longer_bursts_that_the_tester_cannot_offer_leave_a_lower_bound() -> None:
+    """R9004-04: the first burst passes, and no longer one is ever valid."""
+    goal = replace(GOAL, max_burst_s=0.5 * LONGEST / LINE_FPS, repetitions=1)
+    found = measure(goal, invalid_trials=range(2, 1000))
+    (search,) = found.repetitions
+    assert (search.outcome, search.frames, search.is_held_back) == ("at_maximum", goal.max_frames, True)
+    assert found.outcome == "measured"
+    told = {deviation.requirement: deviation.text for deviation in found.deviations}
+    assert "the tester could not offer longer ones" in told["R9004-04"]
 
 
 def test_sizes_at_the_line_rate_are_skipped_with_a_note() -> None:

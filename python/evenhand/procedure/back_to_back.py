@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from evenhand.plan import describe_size
 from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.back_to_back_model import BackToBack, BackToBackGoal, BurstSearch
+from evenhand.procedure.back_to_back_model import LONGEST_BURST_S, RAISE, BackToBack, BackToBackGoal, BurstSearch, is_near
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder, recording
@@ -16,7 +16,7 @@ from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.procedure.throughput import Throughput, measure_throughput
 from evenhand.search import Outcome, ThroughputGoal, find_largest
 from evenhand.trial import Load, TrialResult
-from evenhand.units import format_count
+from evenhand.units import format_count, format_duration
 
 
 def measure_back_to_back(
@@ -54,9 +54,12 @@ def measure_back_to_back(
                 measurer=measurer, on_event=on_event, record=record, purpose="burst", overhead_s=measurer.overhead_s,
                 invalid_retries=goal.invalid_retries, patience=goal.patience,
             )  # fmt: skip
-            repetitions.append(search_burst(attempts, goal, known=known, later=goal.repetitions - number))
-            last = repetitions[-1]
-            record.finish_with(last.outcome, {"outcome": last.outcome, "longest_burst_frames": last.frames})
+            longest_s = max((search.longest_s for search in repetitions), default=goal.max_burst_s)
+            last = search_burst(attempts, goal, known=known, longest_s=longest_s, later=goal.repetitions - number, on_event=on_event)
+            repetitions.append(last)
+            record.finish_with(
+                last.outcome, {"outcome": last.outcome, "longest_burst_frames": last.frames, "is_at_least": last.is_at_least}
+            )
         # A tester that does not offer a burst will not offer it the next time either.
         if last.outcome in ("stopped", "tester_limit"):
             break
@@ -71,13 +74,23 @@ def with_rate(goal: BackToBackGoal, profile: Profile) -> BackToBackGoal:
     return replace(goal, rate_fps=choose_maximum(goal.rate_fps, profile, where="rate_fps"))
 
 
-def search_burst(attempts: Attempts, goal: BackToBackGoal, *, known: int | None = None, later: int = 0) -> BurstSearch:
-    """One search.
+def search_burst(
+    attempts: Attempts,
+    goal: BackToBackGoal,
+    *,
+    known: int | None = None,
+    longest_s: float | None = None,
+    later: int = 0,
+    on_event: OnEvent = ignore,
+) -> BurstSearch:
+    """One search. A result near the longest burst is no limit of the DUT's yet: the search goes on with longer ones (R9004-04).
 
     Args:
         known: What an earlier repetition found. The search begins there; both bounds are proven anew.
+        longest_s: To which the longest burst was raised before; None: it is the goal's.
         later: Repetitions that come after it; for the estimate of the time left.
     """
+    longest_s = goal.max_burst_s if longest_s is None else longest_s
     trials: list[TrialResult] = []
     numbers: list[int] = []
     expected = math.ceil(math.log2(max(2, goal.max_frames / goal.step_frames)))
@@ -95,8 +108,23 @@ def search_burst(attempts: Attempts, goal: BackToBackGoal, *, known: int | None 
                 return True
         return False
 
-    bracket = find_largest(passes, maximum=goal.max_frames, step=goal.step_frames, known=known)
-    return BurstSearch(bracket=bracket, trials=tuple(trials), attempts=tuple(numbers))
+    bracket = find_largest(passes, maximum=goal.frames_in(longest_s), step=goal.step_frames, known=known)
+    is_held_back = False
+    while bracket.is_complete and is_near(bracket.lower, goal.frames_in(longest_s)) and longest_s < LONGEST_BURST_S and not is_held_back:
+        raised_s = min(LONGEST_BURST_S, RAISE * longest_s)
+        near, longest = f"{format_count(bracket.lower)} frames come near the longest burst", format_duration(longest_s)
+        on_event(Note(text=f"{near} of {longest}: the search goes on with bursts of up to {format_duration(raised_s)} (RFC 9004, 6.2)."))
+        # What passed was proven a moment ago; where something failed too, both are proven anew.
+        start = {"proven": bracket.lower} if bracket.upper is None else {"known": bracket.lower}
+        higher = find_largest(passes, maximum=goal.frames_in(raised_s), step=goal.step_frames, **start)
+        if higher.is_complete or trials[-1].was_stopped:
+            bracket, longest_s = higher, raised_s
+        else:
+            is_held_back = True
+    return BurstSearch(
+        bracket=bracket, trials=tuple(trials), attempts=tuple(numbers), longest_s=longest_s, max_frames=goal.frames_in(longest_s),
+        is_held_back=is_held_back,
+    )  # fmt: skip
 
 
 def _why_skipped(throughput: Throughput | None, throughput_fps: float | None, goal: BackToBackGoal) -> str | None:

@@ -25,8 +25,15 @@ LONGEST_BURST_S = 30.0
 """R9004-04."""
 NEAR_MAXIMUM = 0.95
 """A result at or above this share of the longest burst that is tried may be the search's limit, not the DUT's (R9004-04)."""
+RAISE = 4.0
+"""By this the longest burst is raised after such a result, up to LONGEST_BURST_S."""
 RESIDUAL_S = 2.0
 """R9004-03."""
+
+
+def is_near(frames: int, max_frames: int) -> bool:
+    """Whether so long a burst may be the search's limit and not the DUT's (R9004-04)."""
+    return frames >= NEAR_MAXIMUM * max_frames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +43,7 @@ class BackToBackGoal:
     rate_fps: float = math.inf
     """Within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a deviation."""
     max_burst_s: float = 2.0
-    """Longest burst that is tried; 30 s at most."""
+    """Longest burst that is tried at first; 30 s at most. After a result near it longer ones are tried, up to 30 s."""
     step_frames: int = 1
     """The search ends when its bounds are no further apart."""
     repetitions: int = REPETITIONS
@@ -84,8 +91,12 @@ class BackToBackGoal:
 
     @property
     def max_frames(self) -> int:
-        """In the longest burst; the rate must be known."""
-        return math.floor(self.max_burst_s * self.rate_fps + 1e-6)
+        """In the longest burst that is tried at first; the rate must be known."""
+        return self.frames_in(self.max_burst_s)
+
+    def frames_in(self, burst_s: float) -> int:
+        """Of a burst that lasts so long; the rate must be known."""
+        return math.floor(burst_s * self.rate_fps + 1e-6)
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -111,6 +122,12 @@ class BurstSearch:
     trials: tuple[TrialResult, ...]
     attempts: tuple[int, ...]
     """Of the trials: 1, or 2 and more after INVALID ones."""
+    longest_s: float
+    """Up to which bursts were tried: the goal's, or what that was raised to."""
+    max_frames: int
+    """In the longest one."""
+    is_held_back: bool = False
+    """The result is near the longest burst, and the tester could not offer longer ones."""
 
     @property
     def frames(self) -> int | None:
@@ -122,9 +139,14 @@ class BurstSearch:
         """`found`, `at_maximum`, `tester_limit` or `stopped`."""
         if any(trial.was_stopped for trial in self.trials):
             return "stopped"
-        if not self.bracket.is_complete:
+        if self.frames is None:
             return "tester_limit"
         return "at_maximum" if self.bracket.upper is None else "found"
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the burst is a lower bound: the longest that was tried passed."""
+        return self.outcome == "at_maximum"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +214,17 @@ class BackToBack:
     @property
     def is_near_maximum(self) -> bool:
         """A burst was so long that the limit may be the search's own (R9004-04)."""
-        return any(value >= NEAR_MAXIMUM * self.goal.max_frames for value in self.values)
+        return any(search.frames is not None and is_near(search.frames, search.max_frames) for search in self.repetitions)
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether average, minimum and maximum, and the buffer times, are lower bounds: the longest burst that was tried passed."""
+        return any(search.is_at_least for search in self.repetitions)
+
+    @property
+    def longest_s(self) -> float:
+        """Up to which bursts were tried: the goal's, or what that was raised to after a result near it (R9004-04)."""
+        return max((search.longest_s for search in self.repetitions), default=self.goal.max_burst_s)
 
     @property
     def late_frames(self) -> int:
@@ -247,6 +279,11 @@ class BackToBack:
             found.append(("R9004-03", f"frames of a burst follow at {format_count(goal.rate_fps)} fps, not at minimum gap"))
         if self.residual_s < RESIDUAL_S:
             found.append(("R9004-03", f"waited {format_duration(self.residual_s)} after a burst instead of {format_duration(RESIDUAL_S)}"))
+        if self.is_near_maximum:
+            why = f"longer ones than {format_duration(LONGEST_BURST_S)} are not tried"
+            if any(search.is_held_back for search in self.repetitions):
+                why = "the tester could not offer longer ones"
+            found.append(("R9004-04", f"a result came near the longest burst of {format_duration(self.longest_s)}, and {why}"))
         if goal.repetitions < REPETITIONS:
             found.append(("R9004-06", f"{goal.repetitions} repetitions instead of {REPETITIONS}"))
         if profile.plan.ip_version == 6:
@@ -268,6 +305,9 @@ class BackToBack:
                     "outcome": search.outcome,
                     "longest_burst_frames": search.frames,
                     "shortest_failed_burst_frames": search.bracket.upper,
+                    "longest_burst_tried_frames": search.max_frames,
+                    "longest_burst_tried_s": search.longest_s,
+                    "is_at_least": search.is_at_least,
                     "trials": [
                         {"number": number, "purpose": "burst", "attempt": attempt, "is_full_length": False, "result": trial.raw}
                         for number, (trial, attempt) in enumerate(zip(search.trials, search.attempts, strict=True), start=1)
@@ -294,6 +334,9 @@ class BackToBack:
             "corrected_buffer_time_s": self.corrected_buffer_s,
             "actual_rate_buffer_time_s": self.actual_buffer_s,
             "is_near_maximum": self.is_near_maximum,
+            "is_at_least": self.is_at_least,
+            "longest_burst_tried_s": self.longest_s,
+            "longest_burst_tried_frames": self.goal.frames_in(self.longest_s),
             "late_frames": self.late_frames,
             "verdicts": {str(verdict): sum(trial.verdict is verdict for trial in self.trials) for verdict in Verdict},
         }

@@ -26,6 +26,8 @@ from evenhand.units import format_count, format_duration
 REPETITIONS = 20
 """R8219-10, R8219-12, R2544-24."""
 MOST_TAGGED = 1_000_000
+LEAST_FOR_WORST = 1000
+"""Values from which on the 99.9th percentile is not their maximum."""
 
 
 class DelayTest(StrEnum):
@@ -108,6 +110,12 @@ class DelayGoal:
     @property
     def tags(self) -> int:
         return _TAGGED[self.test] if self.tagged_frames is None else self.tagged_frames
+
+    @property
+    def is_worst_case_maximum(self) -> bool | None:
+        """Whether the 99.9th percentile is the highest of the tagged frames' delays, as of fewer than a thousand (RFC 2330, 11.3). None:
+        this test has no worst-case latency."""
+        return self.tags < LEAST_FOR_WORST if self.test is DelayTest.LATENCY else None
 
     @property
     def wish(self) -> DelayWish:
@@ -290,6 +298,7 @@ class DelayResult:
                 }
                 for direction in self.profile.directions
             },
+            "is_worst_case_maximum": self.goal.is_worst_case_maximum,
             "own_loop": self.own_loop.to_document(),
             "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
             "goal": self.goal.to_document(),

@@ -22,13 +22,14 @@ def back_to_back_table(table: BackToBackTable) -> Table:
         shown.add_column(name, justify="right", no_wrap=True)
     for row in table.rows:
         statistics = row.statistics
-        bound = AT_LEAST if any(search.outcome == "at_maximum" for search in row.repetitions) else ""
+        bound = AT_LEAST if row.is_at_least else ""
+        throughput_bound = AT_LEAST if row.throughput is not None and row.throughput.is_at_least else ""
         least, most = (None, None) if statistics is None else (statistics.minimum, statistics.maximum)
         figures = (row.average_frames, least, most, row.standard_deviation_frames)
         shown.add_row(
             str(row.profile.frame_size), *(("" if i == 3 else bound) + _frames(figure) for i, figure in enumerate(figures)),
-            "-" if row.corrected_buffer_s is None else format_duration(row.corrected_buffer_s),
-            "-" if row.throughput_fps is None else f"{format_count(round(row.throughput_fps))} fps",
+            "-" if row.corrected_buffer_s is None else bound + format_duration(row.corrected_buffer_s),
+            "-" if row.throughput_fps is None else f"{throughput_bound}{format_count(round(row.throughput_fps))} fps",
             "skipped" if row.skipped is not None else f"{len(row.values)} of {row.goal.repetitions}",
         )  # fmt: skip
     return shown
@@ -65,15 +66,19 @@ def _row_lines(row: BackToBack) -> list[str]:
     if row.stopped_early is not None:
         lines.append(f"{head} {row.stopped_early}.")
     if row.implied_buffer_s is not None and row.corrected_buffer_s is not None:
-        actual = ""
+        bound, actual = "at least " if row.is_at_least else "", ""
         if row.actual_buffer_s is not None and goal.actual_fps is not None:
-            actual = f"; at {format_count(goal.actual_fps)} fps, the rate of interest, {format_duration(row.actual_buffer_s)}"
-        implied, corrected = format_duration(row.implied_buffer_s), format_duration(row.corrected_buffer_s)
+            at_rate = bound + format_duration(row.actual_buffer_s)
+            actual = f"; at {format_count(goal.actual_fps)} fps, the rate of interest, {at_rate}"
+        implied, corrected = (bound + format_duration(time_s) for time_s in (row.implied_buffer_s, row.corrected_buffer_s))
         lines.append(f"{head} buffer time implied {implied}, corrected {corrected}{actual}.")
-    if row.is_near_maximum:
+    if row.longest_s > goal.max_burst_s:
         lines.append(
-            f"{head} a burst came near the longest that is tried, so this may be the search's limit: repeat with a longer --max-burst."
+            f"{head} a result came near the longest burst of {format_duration(goal.max_burst_s)}, so bursts of up to"
+            f" {format_duration(row.longest_s)} were tried (RFC 9004, 6.2)."
         )
+    if row.is_near_maximum:
+        lines.append(f"{head} a burst came near the longest that was tried, so this may be the search's limit, and not the DUT's.")
     if row.late_frames:
         late = f"{_counted(row.late_frames, 'frame')} came after the residual wait and counted as lost"
         lines.append(f"{head} {late}: repeat with a longer --wait-residual.")

@@ -15,7 +15,7 @@ from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
 from evenhand.series import FIGURES, CampaignRecord, Point, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.series.conditions import SearchConditions, conditions_of
-from evenhand.series.figures import losses_of
+from evenhand.series.figures import is_worst_the_maximum, losses_of
 from evenhand.trial import DirectionResult, Verdict
 
 Value = str | int | float | bool | None
@@ -115,6 +115,13 @@ def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[
         return None if direction is None else get(direction)
 
     return _trial(of)
+
+
+def _is_worst_case_maximum(repetition: Repetition) -> Value:
+    """None where there is no worst-case latency."""
+    goal = (repetition.result or {}).get("goal")
+    is_latency = isinstance(goal, Mapping) and goal.get("test") == "latency"
+    return is_worst_the_maximum(repetition.result) if is_latency else None
 
 
 def _loss_ratio(direction: str) -> Callable[[Place], Value]:
@@ -246,6 +253,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("value", "real", _repetition(lambda r: r.value)),
         Column("is_at_least", "flag", _repetition(lambda r: r.is_at_least)),
         Column("upper", "real", _repetition(lambda r: r.upper)),
+        Column("is_worst_case_maximum", "flag", _repetition(_is_worst_case_maximum)),
         *(Column(f"{name}_loss_ratio", "real", _loss_ratio(name)) for name in _DIRECTIONS),
         *_VERDICTS,
     ),

@@ -70,7 +70,7 @@ def delay_lines(result: DelayResult) -> list[str]:
 def _percentile_lines(result: DelayResult) -> list[str]:
     """Of fewer than a thousand values the 99.9th percentile is the highest (RFC 2330, 11.3)."""
     tags = result.goal.tags
-    if not 0 < tags < 1000 or result.goal.test is DelayTest.LATENCY_RFC2544:
+    if not result.goal.is_worst_case_maximum:
         return []
     return [f"With {format_count(tags)} tagged frames in a repetition the 99.9th percentile is their maximum; from 1,000 on it is not."]
 

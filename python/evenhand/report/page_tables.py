@@ -23,6 +23,7 @@ from evenhand.report.page_words import (
     show_value,
 )
 from evenhand.series.campaign import AT_LEAST, FIGURES, CampaignRecord, PointRecord
+from evenhand.series.figures import is_worst_the_maximum
 from evenhand.units import format_count, format_duration, format_line_rate, format_ratio
 
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
@@ -31,6 +32,9 @@ OF_DIRECTION = ("suite", "frame size", "direction", "#rate", "media")
 LATENCY = {"typical": "worst_case", "latency": ""}
 """Name of the typical latency in documents, by RFC 8219 and by RFC 2544; and that of the worst case, where there is one."""
 VARIATIONS = {"pdv": "PDV", "ipdv_min": "IPDV, minimum", "ipdv_median": "IPDV, median", "ipdv_max": "IPDV, maximum"}
+
+
+OF_FEW_TAGS = "With {} tagged frames in a run the 99.9th percentile, the worst case, is their maximum; from 1,000 on it is not."
 
 
 def throughput_table(record: CampaignRecord) -> Table | None:
@@ -58,6 +62,7 @@ def throughput_table(record: CampaignRecord) -> Table | None:
 def latency_table(record: CampaignRecord) -> Table | None:
     """R8219-11: a row for each frame size and direction: rate, media, typical and worst case latency, percentiles of the runs."""
     rows = []
+    tags = {int(result["goal"]["tagged_frames"]) for _, result in _results(record, "latency") if is_worst_the_maximum(result)}
     for beginning, figures in _directions(record, "latency"):
         name = next((name for name in LATENCY if figures.get(name)), None)
         if name is None:
@@ -70,6 +75,8 @@ def latency_table(record: CampaignRecord) -> Table | None:
         ])  # fmt: skip
     titles = [*OF_DIRECTION, "#typical latency", "#worst case latency", "#1st to 99th percentile", "#runs", "#lost"]
     caption = "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles: of the typical latency over the runs."
+    if tags:
+        caption += f" {OF_FEW_TAGS.format(' or '.join(format_count(count) for count in sorted(tags)))}"
     return make_table(titles, rows, caption=caption, fold=FOLDED) if rows else None
 
 
@@ -95,12 +102,14 @@ def burst_table(record: CampaignRecord) -> Table | None:
     for one, whole in _results(record, "back-to-back"):
         for result in whole.get("rows") or [whole]:
             goal = result.get("goal") or {}
+            bound = AT_LEAST if result.get("is_at_least") is True else ""
+            longest = result.get("longest_burst_tried_frames")
             rows.append([
-                one.point.suite, show_size(one.point), _count(result.get("average_frames")),
-                f"{_count(result.get('minimum_frames'))} {DASH} {_count(result.get('maximum_frames'))}",
-                _count(result.get("standard_deviation_frames")), _seconds(result.get("corrected_buffer_time_s")),
-                _seconds(result.get("implied_buffer_time_s")), str(len(result.get("values") or [])), _count(goal.get("step_frames")),
-                _count(goal.get("max_burst_frames")),
+                one.point.suite, show_size(one.point), _bounded(bound, _count(result.get("average_frames"))),
+                f"{_bounded(bound, _count(result.get('minimum_frames')))} {DASH} {_bounded(bound, _count(result.get('maximum_frames')))}",
+                _count(result.get("standard_deviation_frames")), _bounded(bound, _seconds(result.get("corrected_buffer_time_s"))),
+                _bounded(bound, _seconds(result.get("implied_buffer_time_s"))), str(len(result.get("values") or [])),
+                _count(goal.get("step_frames")), _count(goal.get("max_burst_frames") if longest is None else longest),
             ])  # fmt: skip
     titles = [
         "suite", "frame size", "#average burst, frames", "#minimum to maximum", "#standard deviation", "#corrected buffer time",
@@ -184,6 +193,10 @@ def _percentiles(figure: Mapping[str, Any]) -> str:
 
 def _milliseconds(value_ns: float | None) -> str:
     return "infinite" if value_ns is None else f"{value_ns / 1e6:.4g}"
+
+
+def _bounded(bound: str, text: str) -> str:
+    return text if text == NONE else bound + text
 
 
 def _seconds(value_s: float | None) -> str:

@@ -19,15 +19,17 @@ class LengthBracket:
     """False: some number could not be decided, and the limit lies anywhere between the two."""
 
 
-def find_largest(passes: Callable[[int], bool | None], *, maximum: int, step: int = 1, known: int | None = None) -> LengthBracket:
-    """Binary search from 0, which needs no proof, to `maximum`, which is tried first.
+def find_largest(
+    passes: Callable[[int], bool | None], *, maximum: int, step: int = 1, known: int | None = None, proven: int = 0
+) -> LengthBracket:
+    """Binary search from `proven`, which needs no proof, to `maximum`, which is tried first.
 
     Args:
         passes: Tries one number; None if it could not be decided, which ends the search.
         step: The search ends when the bounds are no further apart.
         known: Where the limit lay before. The search begins there, with steps that double; both bounds are proven anew.
     """
-    lower, width = 0, step
+    lower, width = proven, step
     upper: int | None = None
     while upper is None or upper - lower > step:
         if known is None or not 0 < known < maximum or (lower > 0 and upper is not None):

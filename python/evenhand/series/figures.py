@@ -10,6 +10,8 @@ from evenhand.series.campaign import ProcedureName
 
 DELAYS: Mapping[str, tuple[str, ...]] = {"latency": ("typical", "latency"), "pdv": ("pdv",), "ipdv": ("ipdv_max",)}
 """Names of the figure in the document of each of them; latency by RFC 8219, or by RFC 2544."""
+LEAST_FOR_WORST = 1000
+"""Values from which on the 99.9th percentile is not their maximum."""
 _DIRECTIONS = ("forward", "reverse")
 US_PER_S = 1e6
 NS_PER_US = 1e3
@@ -51,6 +53,16 @@ def losses_of(result: Mapping[str, Any] | None) -> Mapping[str, float]:
         for name in _DIRECTIONS
         if isinstance(ratio := found.get(name), int | float) and not isinstance(ratio, bool) and 0 <= ratio <= 1
     }
+
+
+def is_worst_the_maximum(result: Mapping[str, Any] | None) -> bool:
+    """Whether the worst-case latency, the 99.9th percentile (R8219-09), is the highest delay that was measured: of fewer than a thousand
+    tagged frames it is (RFC 2330, 11.3)."""
+    goal = (result or {}).get("goal")
+    if not isinstance(goal, Mapping) or goal.get("test") != "latency":
+        return False
+    tags = goal.get("tagged_frames")
+    return isinstance(tags, int) and not isinstance(tags, bool) and 0 < tags < LEAST_FOR_WORST
 
 
 def _figures(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:

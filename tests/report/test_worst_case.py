@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What page, documents and exports say of figures that are not quite what their names are: the worst case of few tags, a longest burst."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evenhand.report.campaign_rows import rows_of
+from evenhand.report.page_tables import burst_table, latency_table
+from evenhand.series.campaign import PointRecord
+from evenhand.series.figures import is_worst_the_maximum
+from tests.analysis.records import point, record
+from tests.procedure.test_back_to_back import GOAL, LINE_FPS, LONGEST, measure
+from tests.procedure.test_delay import goal_of, repeat
+
+
+def with_result(found: PointRecord, result: dict[str, Any]) -> PointRecord:
+    return replace(found, repetitions=tuple(replace(one, result=result) for one in found.repetitions))
+
+
+@pytest.mark.parametrize(("tags", "is_maximum"), [(500, True), (1000, False)])
+def test_page_json_and_exports_say_that_the_worst_case_of_few_tags_is_their_maximum(tags: int, is_maximum: bool) -> None:
+    """R8219-09: of 500 values the 99.9th percentile is the highest (RFC 2330, 11.3)."""
+    document = repeat(replace(goal_of(), tagged_frames=tags)).to_document()
+    assert document["is_worst_case_maximum"] is is_maximum
+    found = record(with_result(point(1, [5.0], procedure="latency"), document))
+    table = latency_table(found)
+    assert table is not None
+    said = f"With {tags:,} tagged frames in a run the 99.9th percentile, the worst case, is their maximum"
+    assert (said in table.caption) is is_maximum
+    assert [row["is_worst_case_maximum"] for row in rows_of(found, "repetitions")] == [is_maximum]
+    assert [row["is_worst_case_maximum"] for row in rows_of(record(point(1, [5.0])), "repetitions")] == [None]
+
+
+@pytest.mark.parametrize(
+    "goal", [None, [], {"test": "latency"}, {"test": "latency", "tagged_frames": "5"}, {"test": "pdv", "tagged_frames": 5}]
+)
+def test_a_goal_of_a_file_that_is_none_says_nothing_of_the_worst_case(goal: Any) -> None:
+    assert is_worst_the_maximum({"goal": goal}) is False
+
+
+def test_the_page_marks_buffer_times_that_are_lower_bounds() -> None:
+    """R9004-04, R9004-11."""
+    held_back = measure(replace(GOAL, max_burst_s=0.5 * LONGEST / LINE_FPS, repetitions=1), invalid_trials=range(2, 1000))
+    for row, is_bound in ((held_back, True), (measure(), False)):
+        found = record(with_result(point(1, [float(row.values[0])], procedure="back-to-back"), row.to_document()))
+        assert found.points[0].is_at_least is is_bound
+        table = burst_table(found)
+        assert table is not None
+        cells = [cell.text for cell in table.rows[0]]
+        assert sum(">= " in cell for cell in cells) == (4 if is_bound else 0), cells
+        assert cells[-1] == f"{row.goal.frames_in(row.longest_s):,}"
