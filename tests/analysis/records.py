@@ -93,13 +93,15 @@ def noisy(value: float, repetitions: int, noise: float, seed: int = 1) -> list[f
     return [value * (1 + draw.gauss(0, noise)) for _ in range(repetitions)]
 
 
-def router_config(elements: int, hash_type: HashType = "type1", *, free_entries: int = 0, growth: float = 0.0) -> dict[str, Any]:
+def router_config(
+    elements: int, hash_type: HashType = "type1", *, free_entries: int = 0, growth: float = 0.0, table: tuple[int, ...] = ()
+) -> dict[str, Any]:
     """What a run file has of a reference router: 50 kfps an element."""
     from evenhand.predict import DeviceModel, NeighborCost
     from evenhand.reference import ReferenceDut
 
     dut = ReferenceDut(
-        model=DeviceModel(elements=elements, hash_type=hash_type, rate_fps=50_000),
+        model=DeviceModel(elements=elements, hash_type=hash_type, rate_fps=50_000, table=table),
         neighbor_cost=NeighborCost(free_entries=free_entries, growth=growth) if free_entries else None,
     )
     config = dut.router_config(make_plan("direct-v4-net16"), {"left": "l", "right": "r"}, cpu=0)

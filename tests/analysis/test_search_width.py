@@ -75,7 +75,7 @@ def test_coarse_searches_give_a_verdict_where_their_brackets_leave_no_doubt(
     assert coarse.finding == finding
     assert coarse.sentence.startswith({"unknown": "No verdict", "hides": ("Biased", "Seems biased")[repetitions < 4]}.get(finding, "One"))
     if deciding:
-        assert f"the searches stop at 10.0 %: --precision {deciding} would decide it" in coarse.certainty
+        assert f"the searches stop at 10.0 %: --precision {deciding} would decide it" in coarse.sentence
         (fine,) = analyse(record(*(searched(found, float(deciding[:-1]) / 100) for found in points))).bias
         assert fine.finding == ("same" if 760_000 < one_fps < 840_000 else "hides" if one_fps < 8e5 else "shows_more")
 
@@ -86,8 +86,8 @@ def test_coarse_searches_whose_repetitions_lie_far_apart_want_more_of_those() ->
     many = point(65534, [8e5] * 6, suite="many", plan="gateway-v4")
     (verdict,) = analyse(record(*(searched(found, 0.1) for found in (one, many)))).bias
     assert verdict.finding == "unknown"
-    assert "more of them would tell more" in verdict.certainty
-    assert "--precision" not in verdict.certainty
+    assert "more of them would tell more" in verdict.sentence
+    assert "--precision" not in verdict.sentence
 
 
 @pytest.mark.parametrize(("precision", "said"), [(0.04, "about equal, within 5.0 %"), (0.1, "--precision 2% would decide it")])

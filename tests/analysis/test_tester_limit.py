@@ -50,8 +50,7 @@ def test_a_lower_bound_gives_no_verdict_in_the_other_direction(one_fps: float) -
     many = point(65534, [5e5] * 6, suite="gateway", plan=GATEWAY)
     found = analyse(record(one, many))
     assert found.bias[0].finding == "unknown"
-    assert "The tester could not keep a higher load" in found.bias[0].certainty
-    assert "the highest load that the tester kept passed with one address pair" in found.bias[0].sentence
+    assert found.bias[0].sentence.startswith("No verdict, the tester could not keep a higher load (one address pair at least")
     assert "since the tester could not keep a higher load: 1 x 1" in " ".join(found.warnings)
 
 

@@ -73,7 +73,7 @@ def blocks(*languages: str, document: str | None = None, indented: bool = False)
         for match in fence.finditer(text):
             if match[1] in languages:
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(Block(document=name_of(path), line=line, language=match[1], text=dedent(match[2])))
+                found.append(Block(document=name_of(path), line=line, language=match[1], text=dedent(match[2]) if indented else match[2]))
     return found
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evenhand.analysis.device import ip_version, is_direct, plan_of, sent_plan
+from evenhand.analysis.device import KnownDevice, ip_version, is_direct, known_device, plan_of, sent_plan
 from evenhand.analysis.medians import Measured, MedianRatio, Pool, median_ratio
 from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
@@ -21,7 +21,7 @@ from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is
 from evenhand.analysis.words import show_percent, show_probability, show_value, too_coarse
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import CampaignRecord, PointRecord
-from evenhand.units import format_count
+from evenhand.units import format_count, format_ratio
 
 DIRECTIONS_OF_TEST = 2
 """One pair may show less, or more."""
@@ -48,6 +48,8 @@ class _Finding:
     ratio: MedianRatio
     p_value: float | None
     certainty: str
+    why: str = ""
+    """Of an unknown one: why there is no verdict, and what would give one."""
 
 
 def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[BiasVerdict, ...]:
@@ -58,11 +60,12 @@ def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[Bias
         key = curve.key
         if key.procedure == "throughput":
             groups.setdefault((ip_version(key.plan), str(key.frame_size), key.hash_type, key.directions), []).append(curve)
-    found = [_verdict(group, by_key) for group in groups.values()]
+    devices = [known_device(record, [by_key[point.key] for curve in group for point in curve.points]) for group in groups.values()]
+    found = [_verdict(group, by_key, device) for group, device in zip(groups.values(), devices, strict=True)]
     return tuple(verdict for verdict in found if verdict is not None)
 
 
-def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVerdict | None:
+def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord], device: KnownDevice | None) -> BiasVerdict | None:
     manies = [many for curve in curves if (many := _many_of(curve)) is not None]
     if not manies:
         return None
@@ -100,6 +103,21 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
         p_value=finding.p_value,
         sentence=_sentence(finding, many, pair, hashes_ports=hashes_ports, is_varying=varying is not None),
         certainty=finding.certainty,
+        predicted=_predicted(pair, many, device),
+    )
+
+
+def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str:
+    """What the hash and the table of a known DUT make of these addresses. It stands beside the verdict, and never decides it (SEED-07)."""
+    plateau, points = many.curve.predicted_plateau, many.curve.points
+    of_many = next((point.predicted for point in reversed(points) if point.addresses == many.addresses), None)
+    if device is None or not plateau or of_many is None or pair.predicted is None:
+        return ""
+    wasted = 1 - 1 / device.model.table_unevenness
+    table = f"; its table alone wastes {format_ratio(float(wasted))}" if wasted else ""
+    return (
+        f"Predicted from its hash and table: one address pair gets {format_ratio(pair.predicted / plateau)} of its plateau,"
+        f" {format_count(many.addresses)} addresses a side get {format_ratio(of_many / plateau)}{table}."
     )
 
 
@@ -149,18 +167,18 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     alpha = LEVEL / comparisons
     counts = f"{ratio.counts[0]} and {ratio.counts[1]} values"
     if ratio.ratio is None:
-        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty="Many addresses gave nothing to compare with.")
+        return _unknown(ratio, "many addresses gave nothing to compare with")
     is_tested = fewest >= LEAST_FOR_TEST and least_p_value(len(lower), len(upper)) <= alpha
     interval = ratio.interval
     is_same = abs(ratio.ratio - 1) < SAME_WITHIN
     if (one.is_at_least and (is_same or ratio.ratio < 1)) or (other.is_at_least and (is_same or ratio.ratio > 1)):
-        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=_capped(one, other))
+        return _unknown(ratio, _capped(one, other))
     precision, is_coarse = deciding_precision(ratio), ratio.search_width > COARSE
     if (interval is None or not is_decided(interval)) and (is_coarse or (is_same and precision is not None)):
         why = f"the searches stop at {show_percent(ratio.search_width)}, and the repetitions lie far apart: more of them would tell more"
         if precision is not None:
             why = too_coarse(ratio.search_width, precision)
-        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=f"Not known: {why}.")
+        return _unknown(ratio, why)
     if is_same:
         if not is_tested or interval is None:
             return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
@@ -172,11 +190,12 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
         if ratio.firm_interval is None:  # nothing is shown that so few repetitions do not bear out
             if is_inside:
                 return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
-            certainty = f"The repetitions lie more than {show_percent(SAME_WITHIN)} apart ({counts})"
-            return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=f"{certainty}: more of them would tell more.")
+            return _unknown(ratio, f"the repetitions lie more than {show_percent(SAME_WITHIN)} apart: {_MORE}")
         if is_inside:
             return _Finding(kind="same", ratio=ratio, p_value=None, certainty=f"{certainty}: within {show_percent(SAME_WITHIN)}.")
-        return _Finding(kind="unknown", ratio=ratio, p_value=None, certainty=f"{certainty}: more repetitions would tell more.")
+        return _unknown(
+            ratio, f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, is too wide: {_MORE}", f"{certainty}."
+        )
     kind = "hides" if ratio.ratio < 1 else "shows_more"
     if not is_tested:
         return _Finding(kind=kind, ratio=ratio, p_value=None, certainty=_unsure(fewest))
@@ -184,11 +203,11 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     p_value = lower_p_value(one.uppers or lower, upper) if kind == "hides" else lower_p_value(other.uppers or upper, lower)
     test = f"exact one-sided Mann-Whitney test of {counts}: {show_probability(p_value)}, level {LEVEL:g} / {comparisons} (Bonferroni)"
     if p_value > alpha:
-        return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=f"The difference is no more than noise ({test}).")
+        return _unknown(ratio, f"the difference is no more than noise: {_MORE}", f"{_capitalised(test)}.", p_value)
     between, interval = "", ratio.firm_interval
     if interval is not None and interval.low <= 1 <= interval.high:
-        beyond = f"The interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, does not leave out 1"
-        return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=f"{beyond} ({test}): more repetitions would tell more.")
+        why = f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, does not leave out 1: {_MORE}"
+        return _unknown(ratio, why, f"{_capitalised(test)}.", p_value)
     if interval is not None:
         between = (
             f" The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
@@ -197,10 +216,21 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     return _Finding(kind=kind, ratio=ratio, p_value=p_value, certainty=f"The difference is more than noise ({test}).{between}")
 
 
+_MORE = "more repetitions would tell more"
+
+
+def _unknown(ratio: MedianRatio, why: str, certainty: str = "", p_value: float | None = None) -> _Finding:
+    return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=certainty, why=why)
+
+
 def _capped(*found: Measured) -> str:
     if any(measured.is_testers for measured in found):
-        return "The tester could not keep a higher load, so what the DUT can do is not known."
-    return "The highest load that was tried passed, so what the DUT can do is not known: give a higher maximum-rate."
+        return "the tester could not keep a higher load"
+    return "the highest load that was tried passed: give a higher maximum-rate"
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _unsure(fewest: int) -> str:
@@ -242,13 +272,4 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
             f"One address pair shows more, {'at least ' if pair.is_at_least else ''}{show_percent(share)} of what {addresses} show"
             f" ({values}): many addresses cost this DUT throughput."
         )
-    if many.pool.is_at_least or pair.is_at_least:
-        passed = "the highest load that " + ("the tester kept" if many.pool.is_testers or pair.is_testers else "was tried")
-        return f"No verdict: {passed} passed with {_who_passed(many, pair, addresses)} ({values}), so what one pair hides is not known."
-    return f"No verdict: one address pair and {addresses} cannot be told apart, nor called equal ({values})."
-
-
-def _who_passed(many: _Many, pair: CurvePoint, addresses: str) -> str:
-    if many.pool.is_at_least and pair.is_at_least:
-        return f"one address pair and with {addresses}"
-    return addresses if many.pool.is_at_least else "one address pair"
+    return f"No verdict, {finding.why} (one address pair {with_one}, {addresses} {with_many}, per direction)."

@@ -294,7 +294,9 @@ class BiasVerdict:
     sentence: str
     """Plain: a report's first line."""
     certainty: str
-    """How sure it is, and by which statistic, in a sentence."""
+    """How sure it is, and by which statistic, in a sentence; empty where the verdict's own sentence says all."""
+    predicted: str = ""
+    """What the hash and the table of a DUT whose configuration is known make of these addresses; empty if it is not known."""
 
     @property
     def hidden(self) -> float | None:
@@ -316,6 +318,7 @@ class BiasVerdict:
             "p_value": self.p_value,
             "sentence": self.sentence,
             "certainty": self.certainty,
+            "predicted": self.predicted,
         }
 
 

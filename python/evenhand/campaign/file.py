@@ -72,6 +72,16 @@ class Hooks(_Table):
         return others.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
 
 
+def _numbers(value: Any) -> Any:
+    """`"0,1,2"` as `[0, 1, 2]`; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    words = [word.strip() for word in value.split(",")]
+    if not all(word.isascii() and word.isdecimal() for word in words):
+        raise ValueError("write the number of an element for each entry: [0, 1, 2, 0]")
+    return [int(word) for word in words]
+
+
 class Reference(_Table):
     """The reference router that is the DUT, by the options of `evenhand router`. Only for testbed = "reference"."""
 
@@ -86,6 +96,9 @@ class Reference(_Table):
     symmetric: bool = False
     key: Text | None = None
     table_size: Count | None = None
+    table: Annotated[tuple[int, ...] | None, Field(strict=False), BeforeValidator(_numbers)] = None
+    """The indirection table itself: the number of an element for each entry. In the file: `[0, 1, 2, 0]` or `"0,1,2,0"`, and no other
+    file, so that a campaign can be repeated from its own."""
     delay: Text = "0s"
     neighbor_cost: Text | None = None
     defect: Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or_more)] = ()

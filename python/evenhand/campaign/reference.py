@@ -22,7 +22,7 @@ def reference_dut(reference: Reference, hash_type: HashType | None = None) -> Re
     chosen = hash_type if hash_type is not None and reference.elements is not None else reference.hash
     device = DeviceOptions(
         rate=reference.rate, hash_type=HashName(chosen), symmetric=reference.symmetric, key=reference.key,
-        table_size=reference.table_size,
+        table_size=reference.table_size, table=None if reference.table is None else ",".join(map(str, reference.table)),
     )  # fmt: skip
     return read_dut(
         reference.elements, device, reference.queue_frames, delay=reference.delay, neighbor_cost=reference.neighbor_cost,

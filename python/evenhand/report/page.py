@@ -23,7 +23,7 @@ from evenhand.report.page_facts import (
     traffic_table,
 )
 from evenhand.report.page_figures import Pictures, pictures_of
-from evenhand.report.page_head import dut_line, headline_figures, other_versions, summary_table
+from evenhand.report.page_head import dut_line, first_verdicts, head_verdicts, headline_figures, summary_table
 from evenhand.report.page_inside import inside_of
 from evenhand.report.page_points import count_trials, shown_hooks, shown_suites, trials_left_out
 from evenhand.report.page_tables import (
@@ -118,8 +118,7 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
         "campaign.html.j2",
         name=record.name,
         dut=dut_line(record),
-        verdict=_verdict(analysis),
-        versions=other_versions(analysis),
+        verdicts=head_verdicts(analysis),
         headlines=headline_figures(record),
         summary_table=summary_table(record),
         summary=_summary(record),
@@ -166,17 +165,6 @@ def _environment() -> Environment:
     )  # fmt: skip
 
 
-def _verdict(analysis: Analysis) -> Mapping[str, str]:
-    """The sentence, how sure it is, and its colour: bad where one pair hides what the DUT does."""
-    first = analysis.bias[0] if analysis.bias else None
-    styles = {"hides": "bad", "same": "good"}
-    return {
-        "text": analysis.verdict,
-        "certainty": "" if first is None else first.certainty,
-        "style": "open" if first is None else styles.get(first.finding, "open"),
-    }
-
-
 def _summary(record: CampaignRecord) -> str:
     counts = {state: sum(found.state is state for found in record.points) for state in PointState}
     parts = [f"{_number(counts[PointState.MEASURED], 'point')} measured"]
@@ -203,8 +191,11 @@ def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any
 def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, Any]]:
     """Sentences under the names of what they are about; those that begin a page's list of notes are flagged."""
     groups: dict[str, list[tuple[str, bool]]] = {}
-    for verdict in analysis.bias[1:]:
-        groups.setdefault("Bias, other settings", []).append((f"{verdict.sentence} {verdict.certainty}", False))
+    shown_first = first_verdicts(analysis)
+    for verdict in analysis.bias:
+        if verdict not in shown_first:
+            text = " ".join(part for part in (verdict.sentence, verdict.certainty, verdict.predicted) if part)
+            groups.setdefault("Bias, other settings", []).append((text, False))
     for ratio in analysis.ratios:
         groups.setdefault("What should be about equal", []).append((ratio.sentence, ratio.is_flagged))
     for curve in analysis.curves:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evenhand.analysis import Analysis
+from evenhand.analysis import Analysis, BiasVerdict
 from evenhand.report.page_facts import KINDS
 from evenhand.report.page_words import (
     Cell,
@@ -67,12 +67,29 @@ def _short(text: str) -> str:
     return text if len(text) <= MOST_SIGNS else f"{text[: MOST_SIGNS - 4]} ..."
 
 
-def other_versions(analysis: Analysis) -> list[Mapping[str, str]]:
-    """The first verdict of each IP version, in the order of the report; the first of all is the page's first sentence."""
-    first: dict[str, Mapping[str, str]] = {}
+STYLES = {"hides": "bad", "same": "good"}
+
+
+def first_verdicts(analysis: Analysis) -> list[BiasVerdict]:
+    """The first verdict of each IP version, in the order of the report: those with which the page begins."""
+    first: dict[str, BiasVerdict] = {}
     for verdict in analysis.bias:
-        first.setdefault(version_of_plan(verdict.plan), {"version": version_of_plan(verdict.plan), "text": verdict.sentence})
+        first.setdefault(version_of_plan(verdict.plan), verdict)
     return list(first.values())
+
+
+def head_verdicts(analysis: Analysis) -> list[Mapping[str, str]]:
+    """Sentence, how sure it is, and colour: bad where one pair hides what the DUT does. One that says that there is none yet, if so."""
+    found: list[Mapping[str, str]] = [
+        {
+            "version": version_of_plan(verdict.plan),
+            "text": verdict.sentence,
+            "small": " ".join(part for part in (verdict.certainty, verdict.predicted) if part),
+            "style": STYLES.get(verdict.finding, "open"),
+        }
+        for verdict in first_verdicts(analysis)
+    ]
+    return found or [{"version": "", "text": analysis.verdict, "small": "", "style": "open"}]
 
 
 def headline_figures(record: CampaignRecord) -> list[str]:

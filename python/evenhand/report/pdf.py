@@ -54,7 +54,7 @@ def _chromium() -> str | None:
 
 
 def _without_variables(page: str) -> str:
-    """Colours of the pictures written out: WeasyPrint draws black what has a variable's colour, though each names its colour on paper too."""
+    """Colours of the pictures written out: WeasyPrint draws black what has a variable's colour, though each names one for paper too."""
     return re.sub(r"var\(--[\w-]+, ?(#[0-9a-fA-F]{3,8})\)", r"\1", page)
 
 
