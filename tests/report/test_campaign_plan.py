@@ -26,10 +26,11 @@ def test_a_preset_is_readable_at_80_columns(preset: str) -> None:
     text = shown({"preset": preset})
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
-    points = expand(make_campaign({"preset": preset}, where="c.toml")).points
+    outline = describe(expand(make_campaign({"preset": preset}, where="c.toml")))
+    points = [row.point for row in sorted(outline.rows, key=lambda row: row.place)]
     rows = [line for line in lines if line.split()[1:2] == ["throughput"] and line.split()[0].isdecimal()]
     assert len(rows) == len(points)
-    assert sorted(int(row.split()[0]) for row in rows) == list(range(1, len(points) + 1))
+    assert [int(row.split()[0]) for row in rows] == list(range(1, len(points) + 1))  # in the order of measuring
     for row, point in zip(rows, points, strict=True):
         hosts = f"{point.hosts[0]:,} x {point.hosts[1]:,}"
         assert hosts in row
@@ -48,3 +49,11 @@ def test_what_is_sent_and_what_is_missing_stands_beside_the_points() -> None:
     assert "1 point, 10 repetitions, seed 1" in text
     assert "Expected time: 39 min" in text
     assert "Deviation from SEED-02: suite 'a' has no point with a single address pair" in text
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6", "direct-v4-net16"])
+def test_a_suite_with_one_host_sends_from_one_pair(plan: str) -> None:
+    """Not from all hosts that its plan has room for."""
+    text = shown({"name": "x", "suite": [{"name": "a", "plan": plan, "hosts": 1, "maximum-rate": "1Mfps"}]})
+    assert f"Sent ({plan}): 1 address pair: left " in " ".join(text.split())
+    assert "65,5" not in text

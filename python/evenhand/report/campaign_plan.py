@@ -19,10 +19,11 @@ A_LONG_TIME_S = 600.0
 
 
 def campaign_plan_report(outline: Outline) -> list[RenderableType]:
-    """A table for each suite, with what all its points have in common above it; then the total, deviations and notes."""
+    """A table for each suite, in the order of measuring, with what its points have in common above it; then total, deviations, notes."""
     parts: list[RenderableType] = []
-    for suite in dict.fromkeys(row.point.suite for row in outline.rows):
-        rows = [row for row in outline.rows if row.point.suite == suite]
+    in_order = sorted(outline.rows, key=lambda row: row.place)
+    for suite in dict.fromkeys(row.point.suite for row in in_order):
+        rows = [row for row in in_order if row.point.suite == suite]
         parts += [*(Text(line) for line in _suite_lines(suite, rows)), _table(rows), Text("")]
     return [*parts, *(Text(line) for line in campaign_plan_lines(outline))]
 

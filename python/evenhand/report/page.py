@@ -34,7 +34,7 @@ from evenhand.report.page_tables import (
     throughput_table,
     variation_table,
 )
-from evenhand.report.page_words import Table, show_time
+from evenhand.report.page_words import Table, show_time, version_of_plan
 from evenhand.series.campaign import CampaignRecord, PointState
 from evenhand.units import format_count
 
@@ -194,7 +194,9 @@ def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, A
     shown_first = first_verdicts(analysis)
     for verdict in analysis.bias:
         if verdict not in shown_first:
-            text = " ".join(part for part in (verdict.sentence, verdict.certainty, verdict.predicted) if part)
+            hashes = "" if verdict.hash_type is None else f", {verdict.hash_type}"
+            setting = f"{version_of_plan(verdict.plan)}, {verdict.frame_size} octets{hashes}:"
+            text = " ".join(part for part in (setting, verdict.sentence, verdict.certainty, verdict.predicted) if part)
             groups.setdefault("Bias, other settings", []).append((text, False))
     for ratio in analysis.ratios:
         groups.setdefault("What should be about equal", []).append((ratio.sentence, ratio.is_flagged))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from statistics import median as median_of
 from typing import Any
 
@@ -35,13 +34,14 @@ _STATE_STYLES = {PointState.MEASURED: "green", PointState.NO_NUMBER: "yellow", P
 
 
 def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
-    """What was asked, when, where, and a line for each point."""
+    """What was asked, when, where, and a line for each point: series by series, also where their points alternate in the campaign."""
     yield from _head(record)
-    numbered = list(enumerate(record.points, start=1))
-    for _, group in groupby(numbered, key=lambda entry: _title(entry[1])):
-        entries = list(group)
+    series: dict[str, list[tuple[int, PointRecord]]] = {}
+    for number, point in enumerate(record.points, start=1):
+        series.setdefault(_title(point), []).append((number, point))
+    for title, entries in series.items():
         yield Text("")
-        yield Text(visible(_title(entries[0][1])), style="bold")
+        yield Text(visible(title), style="bold")
         yield _points_table(entries)
         for number, point in entries:
             if len(record.testbeds) > 1 and (names := values_by_testbed(point)):
