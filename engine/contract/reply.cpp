@@ -97,6 +97,8 @@ Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& 
     return {{"first_frame", result.first_frame},
             {"offered_frames", result.offered_frames},
             {"lost_frames", result.lost_frames},
+            {"left_out_frames", result.left_out_frames},
+            {"left_out_tags", result.left_out_tags},
             {"min_ns", h.count() != 0 ? Ordered(ns(h.min())) : Ordered(nullptr)},
             {"p50_ns", finite(percentile(1, 2))},
             {"p99_ns", finite(percentile(99, 100))},

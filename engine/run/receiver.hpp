@@ -16,6 +16,7 @@
 #include "frame/reader.hpp"
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
+#include "pace/schedule.hpp"
 #include "tally/delays.hpp"
 #include "tally/sequence_map.hpp"
 #include "tally/stream_order.hpp"
@@ -60,6 +61,9 @@ struct Expectation {
     tally::DelayTracks* delays = nullptr;
     /// Of the pairs that this receiver completes, where the tracks are asked for them.
     tally::VariationHistogram* variation = nullptr;
+    /// With the tracks: when each frame of the direction was due, and from which lateness on its departure is overdue.
+    pace::Schedule schedule;
+    Ticks overdue_after = 0;
     /// Where frames are of several classes; outlives the trial.
     const frame::MixCheck* mix = nullptr;
 };
@@ -89,6 +93,7 @@ class Receiver {
         is_catching_up_ = false;
         heard_.fill(0);
         heard_at_ = now;
+        has_touched_ = false;
         is_armed_ = true;
     }
 
@@ -299,16 +304,39 @@ class Receiver {
             } else {
                 next = tag.sequence + 1;
             }
-            note_delay(tag.sequence, latency(now, tag.time_ticks));
+            note_delay(tag, now);
         }
     }
 
-    void note_delay(std::uint64_t sequence, Ticks delay) noexcept {
+    void note_delay(const frame::Tag& tag, Ticks now) noexcept {
+        const Ticks delay = latency(now, tag.time_ticks);
         if (tally::DelayTracks* const tracks = expectation_->delays; tracks != nullptr) {
-            if (sequence < tracks->wish().first) return;
-            tracks->note(sequence, delay, [this](std::int64_t difference) { expectation_->variation->record(difference); });
+            if (tag.sequence < tracks->wish().first) return;
+            if (is_touched(tag)) {
+                ++tally_->left_out_frames;
+                tracks->leave_out(tag.sequence);
+                return;
+            }
+            tracks->note(tag.sequence, delay, [this](std::int64_t difference) { expectation_->variation->record(difference); });
         }
         tally_->latency.record(delay);
+    }
+
+    /// Whether a frame left overdue, or soon after one that did: what was late came to the DUT as a burst, and the DUT is given as long again as
+    /// the lateness was to work it off. Its stamp is right all the same, but its delay is the tester's doing.
+    [[nodiscard]] bool is_touched(const frame::Tag& tag) noexcept {
+        const auto ticks_until = [](Ticks from, Ticks to) {  // by their low 48 bits
+            constexpr unsigned unused_bits = 16;
+            return static_cast<std::int64_t>((to - from) << unused_bits) >> unused_bits;
+        };
+        const auto lateness = ticks_until(expectation_->schedule.due(tag.sequence), tag.time_ticks);
+        if (lateness > static_cast<std::int64_t>(expectation_->overdue_after)) {
+            const Ticks until = tag.time_ticks + static_cast<Ticks>(lateness);
+            if (!has_touched_ || ticks_until(touched_until_, until) > 0) touched_until_ = until;
+            has_touched_ = true;
+            return true;
+        }
+        return has_touched_ && ticks_until(tag.time_ticks, touched_until_) > 0;
     }
 
     Port* port_;
@@ -316,6 +344,8 @@ class Receiver {
     Responder* responder_;
     frame::VlanTags tags_;
     bool is_armed_ = false;
+    bool has_touched_ = false;  // a frame of this trial came that had left overdue
+    Ticks touched_until_ = 0;   // what left before this came to the DUT behind such frames
     std::optional<Expectation> expectation_;  // while armed
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;

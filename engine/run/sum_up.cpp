@@ -21,7 +21,13 @@ std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& trac
     const auto& wish = tracks.wish();
     auto result = std::make_shared<tally::DelayResult>();
     result->first_frame = wish.first;
-    for (std::uint64_t n = 0; n < wish.tagged; ++n) result->tagged.push_back({wish.first + n * wish.tag_every, tracks.tagged(n)});
+    for (std::uint64_t n = 0; n < wish.tagged; ++n) {
+        if (tracks.is_left_out(n)) {
+            ++result->left_out_tags;
+        } else {
+            result->tagged.push_back({wish.first + n * wish.tag_every, tracks.tagged(n)});
+        }
+    }
     if (variation) {
         result->variation = std::make_unique<tally::DelayResult::Variation>(tally::DelayResult::Variation{*variation, map.pairs(wish.first, map.frames())});
     }
@@ -104,6 +110,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     });
     if (delays) {
         delays->lost_frames = map.missing(delays->first_frame, map.frames());
+        delays->left_out_frames = sum.left_out_frames;
         delays->offered_frames = came + delays->lost_frames;
         d.delays = delays;
     }

@@ -252,7 +252,9 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
                                                          .burst_lasts = ticks_of(receive_burst),
                                                          .is_one_of_many = tester.receive_queues(side) > 1,
                                                          .order = tester.receive_queues(side) > 1 ? &orders[static_cast<std::size_t>(direction)] : nullptr,
-                                                         .delays = tracks ? &*tracks : nullptr},
+                                                         .delays = tracks ? &*tracks : nullptr,
+                                                         .schedule = schedule_of(request, time.start, ticks_per_second),
+                                                         .overdue_after = static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second)},
                                          .map = &maps[static_cast<std::size_t>(direction)],
                                          .tally = std::make_unique<tally::ReceiverTally>()});
             auto& reception = trial->receptions.back();

@@ -100,15 +100,27 @@ class DelayTracks {
     /// Frame k >= wish().first has come, for the first time. Calls visit(difference) as DelayWindow does.
     template <class Visit>
     void note(std::uint64_t k, std::uint64_t delay, Visit visit) noexcept {
-        const std::uint64_t n = (k - wish_.first) / wish_.tag_every;
-        if (n < tagged_.size() && k == wish_.first + n * wish_.tag_every) tagged_[n] = delay + 1;
+        if (std::uint64_t* const tag = tag_of(k); tag != nullptr) *tag = delay + 1;
         if (window_) window_->note(k, delay, visit);
     }
 
-    /// Delay of the nth tagged frame in ticks; nothing if it has not come.
+    /// Frame k >= wish().first has come, for the first time, and its delay is not to count: the tester was late.
+    void leave_out(std::uint64_t k) noexcept {
+        if (std::uint64_t* const tag = tag_of(k); tag != nullptr) *tag = left_out;
+    }
+
+    /// Delay of the nth tagged frame in ticks; nothing if it has not come. Of none that was left out.
     [[nodiscard]] std::optional<std::uint64_t> tagged(std::size_t n) const noexcept { return tagged_[n] == 0 ? std::nullopt : std::optional{tagged_[n] - 1}; }
+    [[nodiscard]] bool is_left_out(std::size_t n) const noexcept { return tagged_[n] == left_out; }
 
    private:
+    static constexpr std::uint64_t left_out = ~std::uint64_t{0};
+
+    [[nodiscard]] std::uint64_t* tag_of(std::uint64_t k) noexcept {
+        const std::uint64_t n = (k - wish_.first) / wish_.tag_every;
+        return n < tagged_.size() && k == wish_.first + n * wish_.tag_every ? &tagged_[n] : nullptr;
+    }
+
     DelayWish wish_;
     std::vector<std::uint64_t> tagged_;  // delay + 1; each written once, by the receiver that got the frame
     std::optional<DelayWindow> window_;

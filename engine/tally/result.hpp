@@ -65,11 +65,13 @@ struct DelayResult {
     std::uint64_t first_frame = 0;
     std::uint64_t offered_frames = 0;
     std::uint64_t lost_frames = 0;
+    std::uint64_t left_out_frames = 0;  // came, but had left overdue or right behind what did: not in the histogram, nor in a difference
+    std::uint64_t left_out_tags = 0;    // of these
     struct Tagged {
         std::uint64_t sequence;
         std::optional<std::uint64_t> delay;  // ticks; nothing: lost
     };
-    std::vector<Tagged> tagged;
+    std::vector<Tagged> tagged;  // without those that were left out
     struct Variation {
         VariationHistogram differences;  // ticks
         std::uint64_t pairs = 0;         // of frames that both came; one that was overtaken by very many has no difference

@@ -7,6 +7,7 @@ namespace evenhand::tally {
 
 void ReceiverTally::add(const ReceiverTally& other) noexcept {
     received_frames += other.received_frames;
+    left_out_frames += other.left_out_frames;
     first_hop_limit = std::max(first_hop_limit, other.first_hop_limit);
     duplicated_frames += other.duplicated_frames;
     reordered_frames += other.reordered_frames;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double us_per_ms = 1e3;
 constexpr double us_per_second = 1e6;
+constexpr double most_left_out_share = 0.1;  // of the frames whose delays are wanted: with more of them gone it is another sample
 
 const char* name_of(plan::Direction direction) { return direction == plan::Direction::forward ? "forward" : "reverse"; }
 const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" : "right"; }
@@ -22,6 +23,32 @@ const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" 
 template <class... Args>
 void note(std::vector<Reason>& reasons, const char* code, fmt::format_string<Args...> text, Args&&... args) {
     reasons.push_back({.code = code, .text = fmt::format(text, std::forward<Args>(args)...)});
+}
+
+/// Frames without a part in the delays, and of how many: of the tagged ones, or of all where every frame counts.
+std::pair<std::uint64_t, std::uint64_t> left_out_of(const DelayResult& delays) {
+    if (const std::uint64_t tags = delays.tagged.size() + delays.left_out_tags; tags != 0) return {delays.left_out_tags, tags};
+    return {delays.left_out_frames, delays.offered_frames};
+}
+
+bool is_too_much(const DelayResult& delays) {
+    const auto [left_out, all] = left_out_of(delays);
+    return static_cast<double>(left_out) > most_left_out_share * static_cast<double>(all);
+}
+
+void judge_left_out(const Limits& limits, const DirectionResult& d, const DelayResult& delays, std::vector<Reason>& reasons) {
+    if (!is_too_much(delays)) return;
+    const auto [left_out, all] = left_out_of(delays);
+    note(reasons, "sender_overdue", "{}: {} of {} {}frames left more than {:.0f} us after they were due, the worst {:.0f} us, or right behind such frames (limit: {:g} % of them)",
+         name_of(d.direction), left_out, all, delays.tagged.size() + delays.left_out_tags != 0 ? "tagged " : "", limits.overdue_after_us, d.max_overdue_us,
+         100 * most_left_out_share);
+}
+
+void note_left_out(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
+    if (!d.delays || d.delays->left_out_frames == 0 || is_too_much(*d.delays)) return;
+    const auto [left_out, all] = left_out_of(*d.delays);
+    note(notes, "left_out", "{}: {} of {} {}frames have no part in the delays: they left more than {:.0f} us late, or right behind frames that did", name_of(d.direction),
+         left_out, all, d.delays->tagged.size() + d.delays->left_out_tags != 0 ? "tagged " : "", result.limits.overdue_after_us);
 }
 
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
@@ -37,7 +64,10 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
              d.offered_fps, d.intended_frames, result.intended_fps, 100 * error, 100 * limits.offered_tolerance);
         if (d.refusals != 0) note(reasons, "port_refused", "{}: the port refused frames {} times: the other side pushes back", name_of(d.direction), d.refusals);
     }
-    if (static_cast<double>(d.overdue_frames) > limits.overdue_tolerance * static_cast<double>(d.intended_frames) || d.max_overdue_us > limits.longest_overdue_us) {
+    // A delay is from a frame's own stamp: there only the frames count that a late departure touched. A port that refuses frames makes others late.
+    if (d.delays && d.refusals == 0) {
+        judge_left_out(limits, d, *d.delays, reasons);
+    } else if (static_cast<double>(d.overdue_frames) > limits.overdue_tolerance * static_cast<double>(d.intended_frames) || d.max_overdue_us > limits.longest_overdue_us) {
         note(reasons, "sender_overdue", "{}: {} of {} frames left more than {:.0f} us after they were due, the worst {:.0f} us (limits: {:g} % of the frames, {:.0f} us)",
              name_of(d.direction), d.overdue_frames, d.intended_frames, limits.overdue_after_us, d.max_overdue_us, 100 * limits.overdue_tolerance, limits.longest_overdue_us);
     }
@@ -185,6 +215,7 @@ void judge(TrialResult& result) {
         for (const auto& d : result.directions) note_flow_control(result, d, result.notes);
     }
     for (const auto& d : result.directions) note_hop_limit(d, result.notes);
+    for (const auto& d : result.directions) note_left_out(result, d, result.notes);
     if (result.stopped) note(reasons, "stopped", "the trial was stopped before its end");
     for (const auto side : {plan::Side::left, plan::Side::right}) judge_port(result, side, reasons);
     if (std::abs(result.clock_error_ppm) > result.limits.clock_ppm) {

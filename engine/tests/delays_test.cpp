@@ -161,6 +161,22 @@ TEST_CASE("tagged frames are spread over those that count, and a lost one has no
     }
 }
 
+TEST_CASE("a tagged frame that was left out is neither lost nor has it a delay, and is part of no difference") {
+    DelayTracks tracks{{.first = 10, .tag_every = 2, .tagged = 3, .has_variation = true}, false};
+    std::vector<std::int64_t> seen;
+    const auto visit = [&](std::int64_t difference) { seen.push_back(difference); };
+    tracks.note(10, 100, visit);
+    tracks.note(11, 101, visit);
+    tracks.leave_out(12);
+    tracks.leave_out(13);  // has no tag
+    tracks.note(14, 104, visit);
+    CHECK(tracks.tagged(0) == 100);
+    CHECK_FALSE(tracks.is_left_out(0));
+    CHECK(tracks.is_left_out(1));
+    CHECK(tracks.tagged(2) == 104);
+    CHECK(seen == std::vector<std::int64_t>{1});
+}
+
 TEST_CASE("pairs of frames that came are counted by the map") {
     const Traffic traffic{5'000, 1, 4};
     tally::SequenceMap map{5'000, false};

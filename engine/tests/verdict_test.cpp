@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -227,6 +228,34 @@ TEST_CASE("frames that come back with the hop limit of their sending are a note,
     REQUIRE(r.notes.size() == 1);
     CHECK(std::string{r.notes[0].code} == "hop_limit");
     CHECK(r.notes[0].text.starts_with("reverse: frames came back with the hop limit that they were sent with"));
+}
+
+TEST_CASE("a late departure spoils only the delays that it touched, unless these are more than a tenth") {
+    const auto judged = [](std::uint64_t left_out_tags, std::uint64_t tags, std::uint64_t left_out_frames, std::uint64_t refusals = 0) {
+        auto r = clean();
+        auto delays = std::make_shared<tally::DelayResult>();
+        delays->offered_frames = frames;
+        delays->left_out_tags = left_out_tags;
+        delays->left_out_frames = left_out_frames;
+        for (std::uint64_t n = left_out_tags; n < tags; ++n) delays->tagged.push_back({n, 1});
+        forward(r).delays = delays;
+        forward(r).overdue_frames = frames / 2;
+        forward(r).max_overdue_us = 1e6;
+        forward(r).refusals = refusals;
+        judge(r);
+        return r;
+    };
+    CHECK(judged(0, 500, 0).verdict == Verdict::pass);
+    CHECK(judged(0, 500, 0).notes.empty());
+    const auto some = judged(50, 500, frames / 5);
+    CHECK(some.verdict == Verdict::pass);
+    REQUIRE(some.notes.size() == 1);
+    CHECK(some.notes[0].text.starts_with("forward: 50 of 500 tagged frames have no part in the delays"));
+    CHECK(codes_of(judged(51, 500, 51)) == Codes{"sender_overdue"});
+    CHECK(judged(0, 0, frames / 10).verdict == Verdict::pass);  // every frame counts
+    CHECK(codes_of(judged(0, 0, frames / 10 + 1)) == Codes{"sender_overdue"});
+    CHECK(codes_of(judged(1, 1, 1)) == Codes{"sender_overdue"});  // RFC 2544: the only one
+    CHECK(codes_of(judged(0, 500, 0, 1)) == Codes{"sender_overdue"});  // the port refused frames: their stamps are older than their departures
 }
 
 TEST_CASE("PAUSE on the sending port is a note where it changes no verdict, and says on which side") {

@@ -98,7 +98,10 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
     (campaign({}, testbed="lab.toml", reference={}), "", '[reference] is the DUT of testbed = "reference"', ""),
     (campaign({}, testbed="reference", reference={"elements": 4}), "reference: elements, rate", "elements need a rate", ""),
     (campaign({}, testbed="reference", reference={"table": "0,1,x"}), "reference.table", "number of an element", ""),
-    (campaign({}, testbed="reference", reference={"elements": 3, "rate": "1kfps", "table": [0, 1, 2]}), "reference: table 0,1,2", "3 entries", "ethtool"),
+    (
+        campaign({}, testbed="reference", reference={"elements": 3, "rate": "1kfps", "table": [0, 1, 2]}),
+        "reference: table 0,1,2", "3 entries", "ethtool",
+    ),
     (campaign({}, testbed="reference", reference={"element": 4}), "reference.element", "unknown key 'element'", "'elements'"),
     (campaign({}, reference={"defect": ["luck=1%"]}), "reference: defect", "'luck=1%' is no defect", "loss"),
     (

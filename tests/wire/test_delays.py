@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +20,7 @@ from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed, make_reference_setup
 from evenhand.reference import Defects, LongerDelay, ReferenceDut, ReferenceRouter, Stall, reference_router
 from evenhand.series import RunStore, read_run
-from evenhand.trial import Limits, Waits
+from evenhand.trial import EngineSession, Limits, Waits
 from tests.wire.wire_session import (
     FAST_WAITS,
     MOST_ATTEMPTS,
@@ -36,6 +40,10 @@ PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4",
 pytestmark = pytest.mark.wire
 
 
+NONE_LEFT_OUT = {**PATIENT, "overdue_after_us": 1e9}
+"""For exact counts of delays, wherever this host made frames late."""
+
+
 def of_forward(document: dict[str, Any]) -> dict[str, Any]:
     jsonschema.validate(document, SCHEMA)
     delays: dict[str, Any] = document["directions"]["forward"]["delays"]
@@ -48,7 +56,7 @@ def test_delays_count_from_their_time_on(plan: AddressPlan, tmp_path: Path) -> N
     with engine() as session:
         open_ports(session, plan, *memif_cable(tmp_path))
         document = valid_trial(
-            session, duration_s=1, rate_fps=QUIET_FPS, delays={"from_s": 0.4, "tagged_frames": 500, "variation": True}
+            session, duration_s=1, rate_fps=QUIET_FPS, limits=NONE_LEFT_OUT, delays={"from_s": 0.4, "tagged_frames": 500, "variation": True}
         )  # fmt: skip
     frames = int(QUIET_FPS * 0.6)
     for direction in document["directions"].values():
@@ -69,6 +77,50 @@ def test_delays_count_from_their_time_on(plan: AddressPlan, tmp_path: Path) -> N
         assert -variation["min_ns"] <= latency["max_ns"] - latency["min_ns"]
 
 
+@PLANS
+def test_a_late_departure_spoils_only_the_delays_that_it_touched(plan: AddressPlan, tmp_path: Path) -> None:
+    """The tester stands still for 30 ms of 2 s: the trial is valid, without the tagged frames that left late, or right behind these."""
+    with engine() as session:
+        open_ports(session, plan, *memif_cable(tmp_path))
+
+        def measured() -> Document:
+            return _stopped_for(
+                session, 0.03, duration_s=2, rate_fps=QUIET_FPS, delays={"from_s": 0, "tagged_frames": 500, "variation": True}
+            )
+
+        def is_touched(document: Document) -> bool:
+            return bool(document["verdict"] == "PASS" and of_forward(document)["left_out_tags"] > 0)
+
+        document = until(is_touched, measured)
+    for direction in document["directions"].values():
+        delays = direction["delays"]
+        assert direction["sender"]["max_overdue_us"] > 25_000
+        assert 0 < delays["left_out_tags"] <= 50
+        assert len(delays["tagged"]) + delays["left_out_tags"] == 500
+        assert direction["latency"]["count"] + delays["left_out_frames"] == direction["received_frames"]
+        assert direction["latency"]["max_ns"] < 25e6  # none of those that waited for a tester that stood still
+    assert {note["code"] for note in document["notes"]} == {"hop_limit", "left_out"}
+
+
+def _stopped_for(session: EngineSession, stop_s: float, **arguments: Any) -> Document:
+    """A trial in which the engine is stopped once, by its usual limits."""
+    found: list[Document] = []
+    sending = threading.Event()
+
+    def on_event(event: Document) -> None:
+        if event["phase"] == "sending" and event["sent_frames"] > 0:
+            sending.set()
+
+    runner = threading.Thread(target=lambda: found.append(run_trial(session, on_event=on_event, limits={}, **arguments)))
+    runner.start()
+    assert sending.wait(30)
+    os.killpg(session._process.pid, signal.SIGSTOP)
+    time.sleep(stop_s)
+    os.killpg(session._process.pid, signal.SIGCONT)
+    runner.join(60)
+    return found[0]
+
+
 def test_delays_are_not_there_unless_they_are_asked_for(tmp_path: Path) -> None:
     with engine() as session:
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
@@ -84,7 +136,8 @@ def test_a_lost_frame_is_infinitely_late(plan: AddressPlan) -> None:
         open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
         session.request("resolve", timeout_s=10)
         document = run_trial(
-            session, duration_s=0.5, rate_fps=QUIET_FPS, directions=["forward"], delays={"tagged_frames": 1000, "variation": True}
+            session, duration_s=0.5, rate_fps=QUIET_FPS, directions=["forward"], limits=NONE_LEFT_OUT,
+            delays={"tagged_frames": 1000, "variation": True}
         )  # fmt: skip
     delays = of_forward(document)
     lost = document["directions"]["forward"]["first_lost"]
@@ -102,7 +155,7 @@ def through(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> Doc
     with engine() as session:
         open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
         session.request("resolve", timeout_s=10)
-        document = valid_trial(session, directions=["forward"], **arguments)
+        document = valid_trial(session, directions=["forward"], limits=NONE_LEFT_OUT, **arguments)
     of_forward(document)
     direction: Document = document["directions"]["forward"]
     return direction

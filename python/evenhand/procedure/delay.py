@@ -23,6 +23,8 @@ from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Load, 
 from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration
 
+COUNTED_S = 60.0
+"""Of a trial whose delays count, at least (RFC 8219, 7.2 and 7.3.1; RFC 2544, 26.2: the tag is sent after 60 of 120 seconds)."""
 REPETITIONS = 20
 """R8219-10, R8219-12, R2544-24."""
 MOST_TAGGED = 1_000_000
@@ -136,6 +138,10 @@ class DelayGoal:
             found.append(f"sent for {format_duration(self.length_s)} instead of {format_duration(_DURATION_S[self.test])}")
         if self.start_s < _FROM_S[self.test]:
             found.append(f"tagged frames from {format_duration(self.start_s)} on instead of {format_duration(_FROM_S[self.test])}")
+        if (counted_s := self.length_s - self.start_s) < COUNTED_S:
+            found.append(
+                f"frames of {format_duration(round(counted_s, 9))} count instead of those of at least {format_duration(COUNTED_S)}"
+            )
         if self.tags < _TAGGED[self.test]:
             found.append(f"{self.tags} tagged frames instead of {_TAGGED[self.test]}")
         if self.repetitions < REPETITIONS:
@@ -247,6 +253,13 @@ class DelayResult:
         """Over all valid repetitions, of the frames whose delay counts."""
         return sum(_delays_of(trial.directions[direction]).lost_frames for trial in self.valid)
 
+    def left_out(self, direction: Direction) -> tuple[int, int]:
+        """How many frames of a repetition have no part in its delays, since the tester was late, and of how many: of the repetition with
+        the most of them. Of the tagged frames where these count, else of all."""
+        tags, found = self.goal.tags, [_delays_of(trial.directions[direction]) for trial in self.valid]
+        counts = [(one.left_out_tags, tags) if tags else (one.left_out_frames, one.offered_frames) for one in found]
+        return max(counts, default=(0, 0))
+
     def own_loop_figure(self, direction: Direction, figure: str) -> float | None:
         """The same figure of the tester's own loop at this load, in ns; None if that is not known."""
         delays = self.own_loop.delays(direction)
@@ -259,6 +272,11 @@ class DelayResult:
         found = [*self.goal.deviations, *plain_deviations(self.trials, self.profile)]
         own = "" if self.own_loop.unknown is None else "; what the tester itself adds is not known here"
         found.append(Deviation(requirement=_REQUIREMENT[self.goal.test], text=STAMPS + own))
+        for direction in self.profile.directions:
+            left_out, count = self.left_out(direction)
+            if left_out:
+                text = f"{direction}: up to {left_out} of {count} frames of a repetition have no part in the delays: the tester was late"
+                found.append(Deviation(requirement=_REQUIREMENT[self.goal.test], text=text))
         if not self.is_complete:
             text = f"{len(self.valid)} of {self.goal.repetitions} repetitions had a valid trial"
             found.append(Deviation(requirement=_REQUIREMENT[self.goal.test], text=text))
@@ -294,6 +312,7 @@ class DelayResult:
             "figures": {
                 direction: {
                     "lost_frames": self.lost_frames(direction),
+                    "left_out_frames": self.left_out(direction)[0],
                     **{name: self._figure_document(direction, name) for name in self.figures},
                 }
                 for direction in self.profile.directions

@@ -20,6 +20,10 @@ DEFINITION = (
     "A delay is from building a frame to having received it whole. It contains what the tester itself adds, and the frame's time on both"
     " links, which RFC 1242 leaves out."
 )
+WHAT_COUNTS = (
+    "A frame's delay counts from its own stamp, so a late departure spoils no trial: only frames that left overdue, or right behind frames"
+    " that did, are left out. With more than a tenth of them left out a trial is INVALID."
+)
 NAMES = {
     "typical": "typical (median)",
     "worst_case": "worst case (99.9th percentile)",
@@ -55,6 +59,7 @@ def delay_lines(result: DelayResult) -> list[str]:
         f"{len(result.valid)} of {goal.repetitions} repetitions, each of {format_duration(goal.length_s)}, with {counted} frames that are"
         f" due from {format_duration(goal.start_s)} on. A lost frame is infinitely late.",
         DEFINITION,
+        WHAT_COUNTS,
         *_percentile_lines(result),
         *_own_loop_lines(result),
         *profile.sent_lines,

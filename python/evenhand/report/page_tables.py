@@ -34,6 +34,10 @@ LATENCY = {"typical": "worst_case", "latency": ""}
 VARIATIONS = {"pdv": "PDV", "ipdv_min": "IPDV, minimum", "ipdv_median": "IPDV, median", "ipdv_max": "IPDV, maximum"}
 
 
+WHAT_COUNTS = (
+    "Left out: the most frames of a run that the tester sent late, or right behind late ones; a delay counts from the frame's own stamp, so"
+    " they spoil no other."
+)
 OF_FEW_TAGS = "With {} tagged frames in a run the 99.9th percentile, the worst case, is their maximum; from 1,000 on it is not."
 
 
@@ -71,10 +75,11 @@ def latency_table(record: CampaignRecord) -> Table | None:
         rows.append([
             *beginning, show_ns(typical["median_ns"] if name == "typical" else typical["average_ns"]),
             NONE if not worst else show_ns(worst["median_ns"]), _percentiles(typical), str(typical["count"]),
-            format_count(figures.get("lost_frames") or 0),
+            format_count(figures.get("lost_frames") or 0), format_count(figures.get("left_out_frames") or 0),
         ])  # fmt: skip
-    titles = [*OF_DIRECTION, "#typical latency", "#worst case latency", "#1st to 99th percentile", "#runs", "#lost"]
+    titles = [*OF_DIRECTION, "#typical latency", "#worst case latency", "#1st to 99th percentile", "#runs", "#lost", "#left out"]
     caption = "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles: of the typical latency over the runs."
+    caption += f" {WHAT_COUNTS}"
     if tags:
         caption += f" {OF_FEW_TAGS.format(' or '.join(format_count(count) for count in sorted(tags)))}"
     return make_table(titles, rows, caption=caption, fold=FOLDED) if rows else None
@@ -90,10 +95,10 @@ def variation_table(record: CampaignRecord) -> Table | None:
                 ends = [NONE, NONE] if figure["count"] < 2 else [_milliseconds(figure[f"percentile_{share}_ns"]) for share in (1, 99)]
                 rows.append([
                     *beginning, title, _milliseconds(figure["median_ns"]), *ends, str(figure["count"]),
-                    format_count(figures.get("lost_frames") or 0),
+                    format_count(figures.get("lost_frames") or 0), format_count(figures.get("left_out_frames") or 0),
                 ])  # fmt: skip
-    titles = [*OF_DIRECTION, "figure", "#median, ms", "#1st percentile, ms", "#99th percentile, ms", "#runs", "#lost"]
-    return make_table(titles, rows, caption="Over the runs (RFC 8219, 7.3).", fold=FOLDED) if rows else None
+    titles = [*OF_DIRECTION, "figure", "#median, ms", "#1st percentile, ms", "#99th percentile, ms", "#runs", "#lost", "#left out"]
+    return make_table(titles, rows, caption=f"Over the runs (RFC 8219, 7.3). {WHAT_COUNTS}", fold=FOLDED) if rows else None
 
 
 def burst_table(record: CampaignRecord) -> Table | None:

@@ -67,8 +67,13 @@ class Delays:
     pdv_ns: float
     """Packet delay variation: the 99.9th percentile less the minimum (R8219-12)."""
     tagged_ns: tuple[float, ...]
-    """Delays of the tagged frames in the order in which they were sent; infinite where one was lost (R8219-07)."""
+    """Delays of the tagged frames in the order in which they were sent; infinite where one was lost (R8219-07). Without those that were
+    left out."""
     variation: Variation | None
+    left_out_frames: int = 0
+    """Came, but had left overdue, or right behind frames that did: their delays are the tester's doing."""
+    left_out_tags: int = 0
+    """Tagged frames among these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,4 +222,5 @@ def _delays(document: Mapping[str, Any]) -> Delays:
             pairs=whole(variation, "pairs"), unseen_pairs=whole(variation, "unseen_pairs"), min_ns=optional(variation["min_ns"]),
             median_ns=optional(variation["median_ns"]), max_ns=optional(variation["max_ns"]),
         ),
+        **{key: whole(document, key) if key in document else 0 for key in ("left_out_frames", "left_out_tags")},
     )  # fmt: skip
