@@ -117,6 +117,16 @@ def test_a_fall_within_the_brackets_of_the_searches_is_none(repetitions: int) ->
     assert shape_of(5e4, 0.1).falls_above == 64
 
 
+def test_values_that_the_brackets_leave_among_those_of_the_plateau_are_no_fall() -> None:
+    """SEED-66: 5.3 % lower by its median, and below all values of the plateau; with its searches' 2 % it is above half of them."""
+    plateau = [point(2**n, [95_500.0, 105_000.0] * 5) for n in range(7)]
+    last = point(128, [94_900.0] * 10)
+    for found, falls_above in ((last, 64), (searched(last, 0.02), None)):
+        (curve,) = analyse(record(*plateau, found)).curves
+        assert curve.shape is not None
+        assert curve.shape.falls_above == falls_above
+
+
 def test_a_lower_bound_is_no_fall() -> None:
     """SEED-66, MLR-10: the tester kept only half at the last point; the DUT may do as much as before."""
     points = [point(2**n, [1e5] * 6, kept=dict.fromkeys(range(1, 7), 5e4) if n == 5 else None) for n in range(6)]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from evenhand.analysis import analyse, compare
@@ -64,6 +66,17 @@ def test_a_few_lower_bounds_among_the_values_are_no_exact_ones() -> None:
     assert comparison.points[0].others[0].is_different is not True
     (verdict,) = analyse(record(one, many)).bias
     assert verdict.finding == "same"
+
+
+def test_lower_bounds_among_the_values_leave_the_upper_end_of_an_interval_open() -> None:
+    """Three of ten: of so many ratios nothing is known above that the interval has no upper end, and is none."""
+    one = point(1, [4e5] * 10, kept={1: 2e5, 2: 2e5, 3: 2e5})
+    assert not one.is_at_least
+    assert one.uppers.count(math.inf) == 3
+    value = compare([record(point(1, [4e5] * 10), name="a"), record(one, name="b")]).points[0].others[0]
+    assert value.ratio is not None
+    assert (value.ratio.interval, value.is_different) == (None, None)
+    assert value.to_document()["statistics"]["median_interval"]["high"] is None
 
 
 def test_summary_and_comparison_show_a_lower_bound() -> None:

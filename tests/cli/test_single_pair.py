@@ -132,9 +132,18 @@ def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
     assert "another DUT: its right interface had the MAC 02:00:00:00:00:cc" in refusal(first)
 
 
+def test_a_single_pair_that_passed_up_to_the_testers_limit_is_a_lower_bound(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+    """SEED-02: it stands before the other result with "at least", and there is no ratio."""
+    engine_playing("simulated-1000000000-300000")
+    document = evenhand("throughput", testbed, *QUICK, "--single-pair-first", "--json", "--no-run").json
+    assert document["single_pair"]["is_at_least"] is True
+    assert document["single_pair"]["throughput_fps_per_direction"] == document["first_search"]["throughput_fps_per_direction"] > 0
+    assert document["single_pair"]["many_to_one"] is None
+
+
 def test_a_single_pair_that_the_tester_did_not_finish_does_not_count(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
-    """SEED-02: where the first search ends with tester limit there is no result of the DUT before the second one."""
-    engine_playing("simulated-1000000000-1000")
+    """SEED-02: where the first search ends with tester limit and no load passed, no result of the DUT comes before the second one."""
+    engine_playing("simulated-1000000000-100")
     document = evenhand("throughput", testbed, *QUICK, "--single-pair-first", "--json", "--no-run").json
     assert document["first_search"]["outcome"] == "tester_limit"
     assert document["single_pair"] is None

@@ -13,7 +13,7 @@ from evenhand.analysis.testbeds import compare_testbeds
 from evenhand.analysis.words import join
 from evenhand.series.campaign import CampaignRecord, PointState
 
-TRY_AGAIN = "`evenhand run --again` measures them once more."
+TRY_AGAIN = " Measure them once more: evenhand run --resume FILE --again."
 
 
 def analyse(record: CampaignRecord) -> Analysis:
@@ -24,12 +24,12 @@ def analyse(record: CampaignRecord) -> Analysis:
         ratios=ratios_of(curves),
         bias=bias_verdicts(record, curves),
         published=published_comparisons(record, curves),
-        warnings=tuple(line for curve in curves for line in _warnings(curve)),
+        warnings=tuple(line for curve in curves for line in _warnings(curve, is_campaign=record.is_campaign)),
         testbeds=compare_testbeds(record),
     )
 
 
-def _warnings(curve: Curve) -> list[str]:
+def _warnings(curve: Curve, *, is_campaign: bool) -> list[str]:
     lines = []
     for point in curve.points:
         if point.state is PointState.NO_NUMBER:
@@ -47,7 +47,8 @@ def _warnings(curve: Curve) -> list[str]:
         )
     limited = [point.label for point in curve.measured if point.is_testers]
     if limited:
-        lines.append(f"{curve.title}: lower bounds, since the tester could not keep a higher load: {join(limited)}. {TRY_AGAIN}")
+        again = TRY_AGAIN if is_campaign else ""
+        lines.append(f"{curve.title}: lower bounds, since the tester could not keep a higher load: {join(limited)}.{again}")
     fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
     if fewest < LEAST_FOR_TEST:
         lines.append(

@@ -136,7 +136,7 @@ def _why(point: PointStatus) -> list[str]:
     if point.at_tester_limit:
         are = "is a lower bound" if point.at_tester_limit == 1 else "are lower bounds"
         of = f"{point.at_tester_limit} of its {len(point.values)} numbers {are}"
-        reasons.append(f"{of}, since the tester could not keep a higher load (evenhand run --again measures them once more)")
+        reasons.append(f"{of}, since the tester could not keep a higher load (once more: evenhand run --resume FILE --again)")
     return reasons
 
 
