@@ -146,12 +146,22 @@ def test_lost_frames_are_infinitely_late() -> None:
 def test_all_that_is_less_than_the_rfc_asks_for_is_told() -> None:
     found = repeat(goal_of(duration_s=2, from_s=1, tagged_frames=20, repetitions=2, throughput_fps=None))
     texts = [deviation.text for deviation in found.deviations if deviation.requirement == "R8219-07"]
-    assert len(texts) == 6
+    assert len(texts) == 7
+    assert "frames of 1 s count instead of those of at least 60 s" in texts
     assert f"{STAMPS}; what the tester itself adds is not known here" in texts
     assert any("throughput for this frame size was not measured" in text for text in texts)
     above = goal_of(throughput_fps=RATE_FPS / 2)
     assert "above the throughput of 50,000 fps" in above.deviations[0].text
     assert "Deviation from R8219-07: sent for 2 s instead of 2 min" in "\n".join(delay_lines(found))
+
+
+@pytest.mark.parametrize("test", [DelayTest.LATENCY, DelayTest.PDV])
+def test_the_end_of_a_long_trial_alone_is_a_deviation(test: DelayTest) -> None:
+    """R8219-12: a trial of 60 s and more, of which only the last second counts, is none of 60 s."""
+    whole = goal_of(test=test, duration_s=130, from_s=60 if test is DelayTest.LATENCY else 0)
+    assert not any("count instead" in deviation.text for deviation in whole.deviations)
+    late = goal_of(test=test, duration_s=130, from_s=129)
+    assert any("frames of 1 s count instead of those of at least 60 s" in deviation.text for deviation in late.deviations)
 
 
 def test_invalid_trials_are_repeated_and_not_charged_to_the_dut() -> None:
