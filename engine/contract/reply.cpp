@@ -75,12 +75,16 @@ Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& 
     constexpr double ns_per_second = 1e9;
     const auto ns = [=](auto ticks) { return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second); };
     const std::uint64_t frames = h.count() + result.lost_frames;
+    const auto ranked = [&](std::uint64_t numerator, std::uint64_t denominator) {
+        return tally::nth_delay(result.spreads, std::max<std::uint64_t>(1, (frames * numerator + denominator - 1) / denominator));
+    };
     const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> std::optional<std::uint64_t> {
-        const std::uint64_t rank = std::max<std::uint64_t>(1, (frames * numerator + denominator - 1) / denominator);
-        return rank > h.count() ? std::nullopt : std::optional{h.upper_bound_of(rank)};
+        const auto found = ranked(numerator, denominator);
+        return found ? std::optional{found->delay} : std::nullopt;
     };
     const auto finite = [&](std::optional<std::uint64_t> ticks) { return ticks ? Ordered(ns(*ticks)) : Ordered(nullptr); };
-    const auto p999 = percentile(999, 1000);
+    const auto worst = ranked(999, 1000);
+    const auto p999 = worst ? std::optional{worst->delay} : std::nullopt;
     Ordered tagged = Ordered::array();
     for (const auto& t : result.tagged) tagged.push_back({t.sequence, t.delay ? Ordered(ns(*t.delay)) : Ordered(nullptr)});
     Ordered variation = nullptr;
@@ -104,6 +108,7 @@ Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& 
             {"p99_ns", finite(percentile(99, 100))},
             {"p999_ns", finite(p999)},
             {"pdv_ns", finite(p999 ? std::optional{*p999 - h.min()} : std::nullopt)},
+            {"pdv_resolution_ns", worst ? Ordered(ns(worst->width + 1)) : Ordered(nullptr)},
             {"tagged", tagged},
             {"variation", variation}};
 }

@@ -17,6 +17,7 @@
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
+#include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
 #include "tally/sequence_map.hpp"
 #include "tally/stream_order.hpp"
@@ -61,6 +62,8 @@ struct Expectation {
     tally::DelayTracks* delays = nullptr;
     /// Of the pairs that this receiver completes, where the tracks are asked for them.
     tally::VariationHistogram* variation = nullptr;
+    /// With the tracks: this receiver's own.
+    tally::DelaySpread* spread = nullptr;
     /// With the tracks: when each frame of the direction was due, and from which lateness on its departure is overdue.
     pace::Schedule schedule;
     Ticks overdue_after = 0;
@@ -317,6 +320,7 @@ class Receiver {
                 tracks->leave_out(tag.sequence);
                 return;
             }
+            expectation_->spread->record(delay);
             tracks->note(tag.sequence, delay, [this](std::int64_t difference) { expectation_->variation->record(difference); });
         }
         tally_->latency.record(delay);

@@ -79,6 +79,13 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     std::uint64_t came = 0;
     if (tracks != nullptr) {
         delays = sum_up_delays(*tracks, map, std::move(variation));
+        for (const auto& trial : trials) {
+            for (const auto& reception : trial->receptions) {
+                if (reception.direction != direction) continue;
+                reception.spread->settle();
+                delays->spreads.push_back(*reception.spread);
+            }
+        }
         came = map.frames() - tracks->wish().first - map.missing(tracks->wish().first, map.frames());
     }
     std::uint64_t end = 0;  // beyond the last frame that was to be sent

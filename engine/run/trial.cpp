@@ -262,6 +262,10 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
                 reception.mix = make_mix_check(tester, direction);
                 reception.expectation.mix = reception.mix.get();
             }
+            if (tracks) {
+                reception.spread = std::make_unique<tally::DelaySpread>();
+                reception.expectation.spread = reception.spread.get();
+            }
             if (tracks && tracks->wish().has_variation) {
                 reception.variation = std::make_unique<tally::VariationHistogram>();
                 reception.expectation.variation = reception.variation.get();

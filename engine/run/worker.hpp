@@ -58,6 +58,7 @@ struct WorkerTrial {
         Expectation expectation;
         tally::SequenceMap* map = nullptr;
         std::unique_ptr<tally::ReceiverTally> tally;
+        std::unique_ptr<tally::DelaySpread> spread;            // where delays are asked for
         std::unique_ptr<tally::VariationHistogram> variation;  // where it is asked for
         std::unique_ptr<frame::MixCheck> mix;                  // where frames are of several classes
     };

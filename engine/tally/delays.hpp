@@ -38,6 +38,16 @@ class VariationHistogram {
     /// As LatencyHistogram::percentile, of the signed values: of a negative one the bound that is nearer to zero.
     [[nodiscard]] std::optional<std::int64_t> percentile(std::uint64_t numerator, std::uint64_t denominator) const noexcept;
 
+    /// Calls visit(lowest, highest, count) for each bucket that is not empty.
+    template <class Visit>
+    void for_each_bucket(Visit visit) const {
+        below_.for_each_range([&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) {
+            visit(-static_cast<std::int64_t>(highest), -static_cast<std::int64_t>(lowest), count);
+        });
+        from_zero_.for_each_range(
+            [&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) { visit(static_cast<std::int64_t>(lowest), static_cast<std::int64_t>(highest), count); });
+    }
+
    private:
     LatencyHistogram below_;  // magnitudes
     LatencyHistogram from_zero_;

@@ -47,6 +47,14 @@ class LatencyHistogram {
         }
     }
 
+    /// The same with the upper bound: visit(lowest, highest, count). Of values at the ends no more is said than was recorded.
+    template <class Visit>
+    void for_each_range(Visit visit) const {
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            if (counts_[i] != 0) visit(lower_bound(i) > min_ ? lower_bound(i) : min_, lower_bound(i + 1) - 1 < max_ ? lower_bound(i + 1) - 1 : max_, counts_[i]);
+        }
+    }
+
     /// The same for groups of buckets; a group is at most 0.8 percent wide, which is
     /// enough for a picture and an eighth of the text.
     template <class Visit>

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
 #include "tally/latency_histogram.hpp"
 
@@ -71,6 +72,7 @@ struct DelayResult {
         std::uint64_t sequence;
         std::optional<std::uint64_t> delay;  // ticks; nothing: lost
     };
+    std::vector<DelaySpread> spreads;  // of each receiver; settled
     std::vector<Tagged> tagged;  // without those that were left out
     struct Variation {
         VariationHistogram differences;  // ticks

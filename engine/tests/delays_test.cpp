@@ -3,12 +3,15 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
 #include "tally/sequence_map.hpp"
 
@@ -175,6 +178,35 @@ TEST_CASE("a tagged frame that was left out is neither lost nor has it a delay, 
     CHECK(tracks.is_left_out(1));
     CHECK(tracks.tagged(2) == 104);
     CHECK(seen == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("a variation is known to 0.1 percent of itself, however long the delays are") {
+    std::mt19937_64 random{7};
+    for (const std::uint64_t shortest : {std::uint64_t{0}, std::uint64_t{20'000'000}, std::uint64_t{3'000'000'000'000}}) {
+        for (const std::uint64_t spread_ticks : {1ULL, 2'000ULL, 200'000ULL, 5'000'000'000ULL}) {
+            std::array<tally::DelaySpread, 2> spreads;  // of two receivers, each with a base of its own
+            std::vector<std::uint64_t> delays;
+            for (std::size_t i = 0; i < 20'000; ++i) {
+                // The first frames wait for something, as for an answer to ARP.
+                delays.push_back(shortest + (i < 3 ? 10 * spread_ticks : random() % (spread_ticks + 1)));
+                spreads[i % 2].record(delays.back());
+            }
+            for (auto& spread : spreads) spread.settle();
+            std::ranges::sort(delays);
+            for (const std::uint64_t n : {1U, 10'000U, 19'980U, 20'000U}) {
+                const auto found = tally::nth_delay(spreads, n);
+                REQUIRE(found);
+                const std::uint64_t want = delays[n - 1];
+                CHECK(found->delay >= want);
+                CHECK(found->delay - want <= found->width);
+                CHECK(static_cast<double>(found->width) <= 1 + 0.001 * static_cast<double>(std::max(want - delays.front(), spread_ticks)));
+            }
+            CHECK_FALSE(tally::nth_delay(spreads, 20'001));
+        }
+    }
+    tally::DelaySpread none;
+    none.settle();
+    CHECK_FALSE(tally::nth_delay(std::span{&none, 1}, 1));
 }
 
 TEST_CASE("pairs of frames that came are counted by the map") {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6, tally: delays as distances from one of them, so that their variation is known as finely as the variation is small (RFC 8219
+// section 7.3.1).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "tally/delays.hpp"
+
+namespace evenhand::tally {
+
+/// Delays of the frames that one receiver got. LatencyHistogram knows a delay to 0.1 percent of itself: of 10 ms that is 10 us, and a variation
+/// of 1 us would be lost in it. Here each is known to 0.1 percent of its distance from the base, the smallest of the first delays; so the
+/// 99.9th percentile less the minimum is known to 0.1 percent of the larger of it and of the base's distance from it. Recording never allocates.
+class DelaySpread {
+   public:
+    void record(std::uint64_t delay) noexcept {
+        if (is_settled_) [[likely]] {
+            put(delay);
+        } else {
+            first_[held_++] = delay;
+            if (held_ == first_.size()) settle();
+        }
+    }
+
+    /// After the last frame.
+    void settle() noexcept {
+        if (is_settled_ || held_ == 0) return;
+        base_ = *std::ranges::min_element(std::span{first_}.first(held_));
+        is_settled_ = true;
+        for (std::size_t i = 0; i < held_; ++i) put(first_[i]);
+    }
+
+    [[nodiscard]] std::uint64_t count() const noexcept { return distances_.count(); }
+
+    /// Of settled ones. Calls visit(lowest, highest, count) for each bucket that is not empty; both are delays, in ticks.
+    template <class Visit>
+    void for_each_bucket(Visit visit) const {
+        distances_.for_each_bucket([&](std::int64_t lowest, std::int64_t highest, std::uint64_t count) {
+            visit(base_ + static_cast<std::uint64_t>(lowest), base_ + static_cast<std::uint64_t>(highest), count);
+        });
+    }
+
+   private:
+    static constexpr std::size_t held_first = 64;  // one of them is no outlier: at most one frame of a thousand lies above the 99.9th percentile
+
+    void put(std::uint64_t delay) noexcept { distances_.record(static_cast<std::int64_t>(delay - base_)); }
+
+    std::array<std::uint64_t, held_first> first_{};
+    std::size_t held_ = 0;
+    bool is_settled_ = false;
+    std::uint64_t base_ = 0;
+    VariationHistogram distances_;
+};
+
+/// Of several receivers' frames together: the delay of a rank.
+struct RankedDelay {
+    std::uint64_t delay = 0;  // ticks: the upper end of its bucket
+    std::uint64_t width = 0;  // of the bucket: the delay is not more than this above the true one
+};
+
+/// The nth smallest delay, n from 1; nothing if there are fewer. All are settled.
+[[nodiscard]] std::optional<RankedDelay> nth_delay(std::span<const DelaySpread> spreads, std::uint64_t n);
+
+}  // namespace evenhand::tally
