@@ -348,8 +348,8 @@ class Receiver {
     Responder* responder_;
     frame::VlanTags tags_;
     bool is_armed_ = false;
-    bool has_touched_ = false;  // a frame of this trial came that had left overdue
-    Ticks touched_until_ = 0;   // what left before this came to the DUT behind such frames
+    bool has_touched_ = false;                // a frame of this trial came that had left overdue
+    Ticks touched_until_ = 0;                 // what left before this came to the DUT behind such frames
     std::optional<Expectation> expectation_;  // while armed
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;

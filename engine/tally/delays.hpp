@@ -41,9 +41,8 @@ class VariationHistogram {
     /// Calls visit(lowest, highest, count) for each bucket that is not empty.
     template <class Visit>
     void for_each_bucket(Visit visit) const {
-        below_.for_each_range([&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) {
-            visit(-static_cast<std::int64_t>(highest), -static_cast<std::int64_t>(lowest), count);
-        });
+        below_.for_each_range(
+            [&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) { visit(-static_cast<std::int64_t>(highest), -static_cast<std::int64_t>(lowest), count); });
         from_zero_.for_each_range(
             [&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) { visit(static_cast<std::int64_t>(lowest), static_cast<std::int64_t>(highest), count); });
     }

@@ -73,7 +73,7 @@ struct DelayResult {
         std::optional<std::uint64_t> delay;  // ticks; nothing: lost
     };
     std::vector<DelaySpread> spreads;  // of each receiver; settled
-    std::vector<Tagged> tagged;  // without those that were left out
+    std::vector<Tagged> tagged;        // without those that were left out
     struct Variation {
         VariationHistogram differences;  // ticks
         std::uint64_t pairs = 0;         // of frames that both came; one that was overtaken by very many has no difference
@@ -139,7 +139,7 @@ struct DirectionResult {
     std::uint64_t ring_frames = 0;
     LatencyHistogram latency;  // ticks
     std::shared_ptr<const DelayResult> delays;
-    std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring lasts, at once or in a series
+    std::uint64_t away_frames = 0;      // that came to the DUT while the host kept its CPU away for longer than its ring lasts, at once or in a series
     bool hop_limit_was_lowered = true;  // in the first frame that came back; true if none did
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;

@@ -47,8 +47,8 @@ void judge_left_out(const Limits& limits, const DirectionResult& d, const DelayR
 void note_left_out(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
     if (!d.delays || d.delays->left_out_frames == 0 || is_too_much(*d.delays)) return;
     const auto [left_out, all] = left_out_of(*d.delays);
-    note(notes, "left_out", "{}: {} of {} {}frames have no part in the delays: they left more than {:.0f} us late, or right behind frames that did", name_of(d.direction),
-         left_out, all, d.delays->tagged.size() + d.delays->left_out_tags != 0 ? "tagged " : "", result.limits.overdue_after_us);
+    note(notes, "left_out", "{}: {} of {} {}frames have no part in the delays: they left more than {:.0f} us late, or right behind frames that did", name_of(d.direction), left_out,
+         all, d.delays->tagged.size() + d.delays->left_out_tags != 0 ? "tagged " : "", result.limits.overdue_after_us);
 }
 
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {

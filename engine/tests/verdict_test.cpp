@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -254,7 +254,7 @@ TEST_CASE("a late departure spoils only the delays that it touched, unless these
     CHECK(codes_of(judged(51, 500, 51)) == Codes{"sender_overdue"});
     CHECK(judged(0, 0, frames / 10).verdict == Verdict::pass);  // every frame counts
     CHECK(codes_of(judged(0, 0, frames / 10 + 1)) == Codes{"sender_overdue"});
-    CHECK(codes_of(judged(1, 1, 1)) == Codes{"sender_overdue"});  // RFC 2544: the only one
+    CHECK(codes_of(judged(1, 1, 1)) == Codes{"sender_overdue"});       // RFC 2544: the only one
     CHECK(codes_of(judged(0, 500, 0, 1)) == Codes{"sender_overdue"});  // the port refused frames: their stamps are older than their departures
 }
 
