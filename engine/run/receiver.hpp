@@ -83,6 +83,7 @@ class Receiver {
         expectation_.emplace(expectation);
         map_ = &map;
         tally_ = &tally;
+        tally.delay_by_slice.begin(map.frames());
         last_poll_ = now;
         backlog_.fill(0);
         was_short_ = false;
@@ -299,7 +300,9 @@ class Receiver {
             } else {
                 next = tag.sequence + 1;
             }
-            note_delay(tag.sequence, latency(now, tag.time_ticks));
+            const Ticks delay = latency(now, tag.time_ticks);
+            t.delay_by_slice.note(tag.sequence, delay);
+            note_delay(tag.sequence, delay);
         }
     }
 
