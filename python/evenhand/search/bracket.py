@@ -36,10 +36,15 @@ class LoadBracket:
     """Lowest load that the tester did not keep in any trial."""
     tester_offered_fps: float = 0.0
     """What it offered there at best."""
-    doubted_fps: float | None = None
-    """Lowest load that passed only in a short trial, in which a queue of the device was filling: a full-length trial decides about it."""
+    doubted: set[float] = field(default_factory=set)
+    """Loads that passed only in a short trial, in which a queue of the device was filling: a full-length trial decides about them."""
     passed: dict[float, bool] = field(default_factory=dict)
     """Loads that passed, and whether in a full-length trial."""
+
+    @property
+    def doubted_fps(self) -> float | None:
+        """The lowest load in doubt."""
+        return min(self.doubted, default=None)
 
     @property
     def lower_fps(self) -> float:
@@ -83,17 +88,15 @@ class LoadBracket:
 
     def note_pass(self, load_fps: float, *, is_full_length: bool) -> None:
         self.passed[load_fps] = is_full_length or self.passed.get(load_fps, False)
-        if self.doubted_fps is not None and load_fps >= self.doubted_fps:
-            self.doubted_fps = None
+        self.doubted = {load for load in self.doubted if load > load_fps}
 
     def note_doubt(self, load_fps: float) -> None:
         """A short trial passed, but a queue was filling."""
-        self.doubted_fps = load_fps if self.doubted_fps is None else min(load_fps, self.doubted_fps)
+        self.doubted.add(load_fps)
 
     def note_fail(self, load_fps: float) -> None:
         self.upper_fps = load_fps if self.upper_fps is None else min(load_fps, self.upper_fps)
-        if self.doubted_fps is not None and self.upper_fps <= self.doubted_fps:
-            self.doubted_fps = None
+        self.doubted = {load for load in self.doubted if load < load_fps}
 
     def note_tester_limit(self, load_fps: float, *, offered_fps: float) -> None:
         """The tester did not keep this load, which lies within the bracket; it really offered `offered_fps`."""

@@ -223,6 +223,16 @@ class ThroughputResult:
             return None
         return next(t.result for t in reversed(self.trials) if t.is_full_length and t.result.intended_fps == self.throughput_fps)
 
+    @property
+    def sustainable_fps(self) -> float | None:
+        """Where a queue of the DUT was filling in the trial that confirmed the throughput: the load it would sustain. A longer trial would
+        refute the throughput; the verdict of the trial that was made stands."""
+        final = self.final_trial
+        if final is None or final.sustainable_fps is None or self.throughput_fps is None:
+            return None
+        allowed_fps = final.sustainable_fps / (1 - self.goal.loss_ratio)
+        return final.sustainable_fps if allowed_fps < self.throughput_fps else None
+
     def count(self, verdict: Verdict) -> int:
         return sum(t.result.verdict is verdict for t in self.trials)
 
@@ -234,6 +244,7 @@ class ThroughputResult:
             "upper_fps_per_direction": self.upper_fps,
             "highest_passed_fps_per_direction": self.highest_passed_fps,
             "highest_offered_fps_per_direction": self.highest_offered_fps,
+            "sustainable_fps_per_direction": self.sustainable_fps,
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
             "goal": self.goal.to_document(),
         }

@@ -164,6 +164,10 @@ class _Search:
             trial = self._measure(load_fps, purpose, attempt=1 + invalid.count + lossy, is_full_length=is_full_length)
             match trial.result.verdict:
                 case Verdict.PASS:
+                    if is_full_length and load_fps == self.bracket.doubted_fps:
+                        # The queue is too deep for that as well: no growth tells where loss begins, and no short trial does.
+                        self.bracket.doubted.clear()
+                        self.guide, self.are_short_trials_trusted = None, False
                     is_doubtful = not is_full_length and self._doubted_sustainable_fps(load_fps, trial.result) is not None
                     if is_doubtful and load_fps > self.goal.lowest_fps:
                         self.bracket.note_doubt(load_fps)
