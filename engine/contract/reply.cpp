@@ -70,6 +70,20 @@ Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
             {"buckets", buckets}};
 }
 
+Ordered delay_by_slice(const tally::SliceDelays& delays, double ticks_per_second) {
+    constexpr double ns_per_second = 1e9;
+    const auto ns = [=](double ticks) { return std::round(ticks * ns_per_second / ticks_per_second); };
+    Ordered json = Ordered::array();
+    for (const auto& s : delays.all()) {
+        if (s.frames == 0) {
+            json.push_back({0, nullptr, nullptr, nullptr});
+        } else {
+            json.push_back({s.frames, ns(static_cast<double>(s.sum) / static_cast<double>(s.frames)), ns(static_cast<double>(s.min)), ns(static_cast<double>(s.max))});
+        }
+    }
+    return json;
+}
+
 /// R8219-16: a lost frame's delay is infinite in a percentile, which is null here, and has no part in the minimum or in a difference.
 Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& h, double ticks_per_second) {
     constexpr double ns_per_second = 1e9;
@@ -135,6 +149,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
                  {"receiver", {{"max_poll_gap_us", d.max_poll_gap_us}, {"gap_frames", d.gap_frames}, {"ring_frames", d.ring_frames}}},
                  {"away_frames", d.away_frames},
                  {"latency", latency(d.latency, trial.ticks_per_second)},
+                 {"delay_by_slice", delay_by_slice(d.delay_by_slice, trial.ticks_per_second)},
                  {"lost_by_tenth", d.lost_by_tenth},
                  {"first_lost", d.first_lost}};
     if (!d.classes.empty()) {
@@ -148,6 +163,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
         }
         json["classes"] = classes;
     }
+    if (d.queue_filling) json["queue_filling"] = {{"slope", d.queue_filling->slope}, {"sustainable_fps", std::round(d.queue_filling->sustainable_fps)}};
     if (trial.then) json["last_lost"] = d.last_lost ? Ordered{{"sequence", d.last_lost->sequence}, {"due_s", d.last_lost->due_s}} : Ordered(nullptr);
     if (d.delays) json["delays"] = delays(*d.delays, d.latency, trial.ticks_per_second);
     return json;

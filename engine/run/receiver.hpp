@@ -90,6 +90,7 @@ class Receiver {
         expectation_.emplace(expectation);
         map_ = &map;
         tally_ = &tally;
+        tally.delay_by_slice.begin(map.frames());
         last_poll_ = now;
         backlog_.fill(0);
         was_short_ = false;
@@ -307,12 +308,13 @@ class Receiver {
             } else {
                 next = tag.sequence + 1;
             }
-            note_delay(tag, now);
+            const Ticks delay = latency(now, tag.time_ticks);
+            t.delay_by_slice.note(tag.sequence, delay);
+            note_delay(tag, delay);
         }
     }
 
-    void note_delay(const frame::Tag& tag, Ticks now) noexcept {
-        const Ticks delay = latency(now, tag.time_ticks);
+    void note_delay(const frame::Tag& tag, Ticks delay) noexcept {
         if (tally::DelayTracks* const tracks = expectation_->delays; tracks != nullptr) {
             if (tag.sequence < tracks->wish().first) return;
             if (is_touched(tag)) {

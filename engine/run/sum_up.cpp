@@ -141,6 +141,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     // No more than what the ring cannot hold of all that was sent: a burst that fits into it cannot overrun it, however long nobody looks.
     d.gap_frames = std::min(tally::frames_lost_in_gaps(gaps, d.offered_frames, d.lost_frames()), d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
     d.latency = sum.latency;
+    d.delay_by_slice = sum.delay_by_slice;
     d.classes = count_classes(tester, direction, trials, sum);
     for (std::uint64_t first = 0, tenth = 1; first < end; ++tenth) {
         const auto last = std::min(end, frames_before(request, static_cast<double>(tenth) * tenth_s));

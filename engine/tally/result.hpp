@@ -13,6 +13,8 @@
 #include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
 #include "tally/latency_histogram.hpp"
+#include "tally/queue_filling.hpp"
+#include "tally/slice_delays.hpp"
 
 namespace evenhand::tally {
 
@@ -138,6 +140,8 @@ struct DirectionResult {
     std::uint64_t gap_frames = 0;  // frames that may have overrun the ring in long poll gaps
     std::uint64_t ring_frames = 0;
     LatencyHistogram latency;  // ticks
+    SliceDelays delay_by_slice;
+    std::optional<QueueFilling> queue_filling;  // set by judge()
     std::shared_ptr<const DelayResult> delays;
     std::uint64_t away_frames = 0;      // that came to the DUT while the host kept its CPU away for longer than its ring lasts, at once or in a series
     bool hop_limit_was_lowered = true;  // in the first frame that came back; true if none did

@@ -25,6 +25,7 @@ void ReceiverTally::add(const ReceiverTally& other) noexcept {
     for (std::size_t share = 0; share < gap_excess.size(); ++share) gap_excess[share] += other.gap_excess[share];
     for (std::size_t c = 0; c < received_of_class.size(); ++c) received_of_class[c] += other.received_of_class[c];
     latency.add(other.latency);
+    delay_by_slice.add(other.delay_by_slice);
 }
 
 }  // namespace evenhand::tally

@@ -10,6 +10,7 @@
 #include "pace/clock.hpp"
 #include "tally/gap_shares.hpp"
 #include "tally/latency_histogram.hpp"
+#include "tally/slice_delays.hpp"
 
 namespace evenhand::tally {
 
@@ -50,6 +51,7 @@ struct alignas(64) ReceiverTally {
     std::array<std::uint64_t, frame::most_streams> next_in_order{};
     std::array<std::uint64_t, most_frame_classes> received_of_class{};  // of a mix
     LatencyHistogram latency;
+    SliceDelays delay_by_slice;
 
     void add(const ReceiverTally& other) noexcept;
 };

@@ -166,6 +166,23 @@ void note_hop_limit(const DirectionResult& d, std::vector<Reason>& notes) {
          name_of(d.direction));
 }
 
+void note_queue_filling(const TrialResult& result, DirectionResult& d, std::vector<Reason>& notes) {
+    const auto frames = static_cast<std::uint64_t>(std::llround(result.intended_fps * result.intended_duration_s));
+    const auto first_lost = d.first_lost.empty() ? std::nullopt : std::optional{d.first_lost.front()};
+    d.queue_filling = find_queue_filling(d.delay_by_slice, result.intended_duration_s / SliceDelays::slices, result.intended_fps, frames, first_lost, result.ticks_per_second);
+    if (!d.queue_filling) return;
+    constexpr double ms_per_second = 1e3;
+    note(notes, "queue_filling", "{}: delays grew by {:.1f} ms a second, so a queue of the DUT was filling; it sustains about {:.0f} fps, and {}", name_of(d.direction),
+         d.queue_filling->slope * ms_per_second, d.queue_filling->sustainable_fps, d.lost_frames() == 0 ? "a longer trial at this load would lose frames" : "the queue overflowed");
+}
+
+/// Only of an even load: what bursts do to a queue is another matter. A tester that spoiled the trial may have made the delays itself.
+void note_queue_fillings(TrialResult& result) {
+    for (auto& d : result.directions) d.queue_filling.reset();
+    if (result.verdict == Verdict::invalid || result.burst || result.then) return;
+    for (auto& d : result.directions) note_queue_filling(result, d, result.notes);
+}
+
 /// Two workers whose counters differ by more than what a receiver allows for: times of frames mean nothing.
 void judge_clocks(const TrialResult& result, std::vector<Reason>& reasons) {
     if (result.clock_offsets.empty()) return;
@@ -252,6 +269,7 @@ void judge(TrialResult& result) {
             note(reasons, "stopped_early", "sending ended after {:.2f} s of {:g} s, but frames that were missing then came later", *result.stopped_early_s,
                  result.intended_duration_s);
         }
+        note_queue_fillings(result);
         return;
     }
     if (static_cast<double>(lost - explained) <= allowed) {
@@ -261,6 +279,7 @@ void judge(TrialResult& result) {
         return;
     }
     result.verdict = Verdict::fail;
+    note_queue_fillings(result);
     for (const auto& d : result.directions) {
         if (d.lost_frames() == 0) continue;
         note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %){}", name_of(d.direction), d.lost_frames(), d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(d));

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import RequestError
-from evenhand.report.throughput import patience_lines
+from evenhand.report.throughput import filling_lines, patience_lines
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
@@ -394,3 +394,46 @@ def test_a_stopped_trial_stops_the_search_without_a_retry() -> None:
     result = search(_StoppedMeasurer(limit_fps=1e6))
     assert result.outcome is Outcome.STOPPED
     assert len(result.trials) == 1
+
+
+@pytest.mark.parametrize(("limit_fps", "buffer_frames"), [(20_000.0, 16), (20_000.0, 2_000), (300_000.0, 20_000), (300_000.0, 60_000)])
+def test_a_deep_queue_costs_hardly_more_trials_than_none(buffer_frames: int, limit_fps: float) -> None:
+    """A short trial that passes while a queue fills moves no bound, so the search is not led above the limit."""
+    plain = search(SimulatedMeasurer(limit_fps=limit_fps), precision=0.005)
+    deep = search(SimulatedMeasurer(limit_fps=limit_fps, buffer_frames=buffer_frames), precision=0.005)
+    assert deep.outcome is Outcome.FOUND
+    assert deep.throughput_fps is not None
+    # What the queue holds at the end of a minute counts as forwarded in RFC 2544.
+    assert limit_fps * 0.995 <= deep.throughput_fps <= limit_fps + buffer_frames / 60
+    assert len(deep.trials) <= len(plain.trials) + 3
+
+
+def test_a_queue_too_deep_for_the_final_trial_is_told_beside_the_result() -> None:
+    """At 20,000 fps 100,000 frames hide 8 % even from a minute. What passed stands, and what is sustained stands beside it."""
+    found = search(SimulatedMeasurer(limit_fps=20_000, buffer_frames=100_000), precision=0.005)
+    assert found.throughput_fps is not None
+    assert found.throughput_fps == pytest.approx(20_000 + 100_000 / 60, rel=0.005)
+    assert found.sustainable_fps == pytest.approx(20_000)
+    assert len(found.trials) <= 40
+
+
+def test_a_throughput_that_a_longer_trial_would_refute_says_so() -> None:
+    """The verdict of RFC 2544 stands; the sustainable load is beside it, in text and JSON."""
+    device = SimulatedMeasurer(limit_fps=8_000, buffer_frames=1_000_000)
+    found = search(device, max_fps=9_000.0, duration_s=0.5, final_duration_s=0.5)
+    assert (found.outcome, found.throughput_fps) == (Outcome.AT_OR_ABOVE_MAXIMUM, 9_000)
+    assert found.sustainable_fps == pytest.approx(8_000)
+    assert found.to_document()["sustainable_fps_per_direction"] == pytest.approx(8_000)
+    (line,) = filling_lines(found)
+    assert "delays grew by 125 ms a second" in line
+    assert "sustains about 8,000 fps" in line
+    assert filling_lines(search(SimulatedMeasurer(limit_fps=8_000), max_fps=9_000.0)) == []
+
+
+def test_a_short_trial_with_a_filling_queue_is_decided_by_a_full_length_one() -> None:
+    """A PASS in full length stands, however the queue filled: only trials are verdicts."""
+    device = SimulatedMeasurer(limit_fps=8_000, buffer_frames=1_000_000)
+    found = search(device, max_fps=9_000.0, duration_s=1.0, final_duration_s=10.0)
+    assert (found.outcome, found.throughput_fps) == (Outcome.AT_OR_ABOVE_MAXIMUM, 9_000)
+    assert found.final_trial is not None
+    assert found.final_trial.intended_duration_s == 10

@@ -229,7 +229,8 @@ def _shown_trials(repetition: Repetition) -> ShownTrials:
     rows: list[list[str | Cell]] = []
     for trial in trials:
         result = trial.result
-        reasons = "; ".join(reason.text for reason in join_directions(result.reasons))
+        told = [*result.reasons, *(note for note in result.notes if note.code == "queue_filling")]
+        reasons = "; ".join(reason.text for reason in join_directions(told))
         rows.append([
             str(trial.number), Cell(str(result.verdict), str(result.verdict)), show_value(result.intended_fps, "fps"),
             show_value(result.offered_fps, "fps"), Cell(format_ratio(result.loss_ratio), spark=_spark(trial)),

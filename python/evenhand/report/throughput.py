@@ -77,6 +77,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     ]
     if profile.single_pair is not None:
         lines.append(profile.single_pair.line(result))
+    lines += filling_lines(result)
     lines += dut_lines(profile)
     lines += verification_lines(result.goal)
     lines += start_lines(result.goal)
@@ -85,6 +86,19 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     lines += trials_lines([trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT)
     lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in search_deviations(result, profile)]
     return lines
+
+
+def filling_lines(result: ThroughputResult) -> list[str]:
+    """Where the confirming trial passed although a queue was filling: what a longer one would find."""
+    final, sustainable_fps = result.final_trial, result.sustainable_fps
+    if final is None or sustainable_fps is None:
+        return []
+    slope = max(d.queue_filling.slope for d in final.directions.values() if d.queue_filling is not None)
+    return [
+        f"A longer trial would refute this: in the confirming trial of {format_duration(final.intended_duration_s)} delays grew by"
+        f" {format_duration(slope)} a second, so a queue of the DUT was filling. It sustains about {format_count(sustainable_fps)} fps per"
+        " direction; search with a longer final trial."
+    ]
 
 
 def trials_lines(trials: Sequence[TrialResult], *, what: str = "Trials", is_decided: bool = False) -> list[str]:
@@ -185,5 +199,6 @@ def _p99(result: TrialResult) -> str:
 
 def _story(trial: SearchTrial) -> str:
     attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    reasons = "; ".join(reason.text for reason in join_directions(trial.result.reasons))
+    told = [*trial.result.reasons, *(note for note in trial.result.notes if note.code == "queue_filling")]
+    reasons = "; ".join(reason.text for reason in join_directions(told))
     return f"{trial.purpose}{attempt}" + (f": {reasons}" if reasons else "")

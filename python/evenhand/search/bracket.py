@@ -36,8 +36,15 @@ class LoadBracket:
     """Lowest load that the tester did not keep in any trial."""
     tester_offered_fps: float = 0.0
     """What it offered there at best."""
+    doubted: set[float] = field(default_factory=set)
+    """Loads that passed only in a short trial, in which a queue of the device was filling: a full-length trial decides about them."""
     passed: dict[float, bool] = field(default_factory=dict)
     """Loads that passed, and whether in a full-length trial."""
+
+    @property
+    def doubted_fps(self) -> float | None:
+        """The lowest load in doubt."""
+        return min(self.doubted, default=None)
 
     @property
     def lower_fps(self) -> float:
@@ -46,13 +53,19 @@ class LoadBracket:
 
     @property
     def below_fps(self) -> float | None:
-        """The search goes on below this load, be it the device or the tester that failed there; None at the beginning."""
-        return min((load for load in (self.upper_fps, self.tester_limit_fps) if load is not None), default=None)
+        """The search goes on below this load, be it the device or the tester that failed there, or a queue that was filling; None at the
+        beginning."""
+        return min((load for load in (self.upper_fps, self.tester_limit_fps, self.doubted_fps) if load is not None), default=None)
 
     @property
     def is_tester_limited(self) -> bool:
         """Whether it is the tester that keeps the search from coming closer to the device's limit."""
         return self.tester_limit_fps is not None and self.tester_limit_fps == self.below_fps and not self._is_narrow_to(self.upper_fps)
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether the bracket would be narrow only if a load in doubt had failed."""
+        return self.doubted_fps is not None and self.doubted_fps == self.below_fps and not self._is_narrow_to(self.upper_fps)
 
     @property
     def is_at_maximum(self) -> bool:
@@ -75,9 +88,15 @@ class LoadBracket:
 
     def note_pass(self, load_fps: float, *, is_full_length: bool) -> None:
         self.passed[load_fps] = is_full_length or self.passed.get(load_fps, False)
+        self.doubted = {load for load in self.doubted if load > load_fps}
+
+    def note_doubt(self, load_fps: float) -> None:
+        """A short trial passed, but a queue was filling."""
+        self.doubted.add(load_fps)
 
     def note_fail(self, load_fps: float) -> None:
         self.upper_fps = load_fps if self.upper_fps is None else min(load_fps, self.upper_fps)
+        self.doubted = {load for load in self.doubted if load < load_fps}
 
     def note_tester_limit(self, load_fps: float, *, offered_fps: float) -> None:
         """The tester did not keep this load, which lies within the bracket; it really offered `offered_fps`."""
@@ -88,7 +107,7 @@ class LoadBracket:
         if self.below_fps is None:
             return self.max_fps
         if self.is_narrow:
-            return self.lower_fps
+            return self.doubted_fps if self.doubted_fps is not None and self.is_doubted and self.is_confirmed else self.lower_fps
         middle = (self.lower_fps + self.below_fps) / 2
         if self.is_tester_limited and not self.passed and self.upper_fps is None:
             middle = min(self.below_fps * STEP_DOWN, max(self.tester_offered_fps, self.below_fps / 10))

@@ -241,6 +241,16 @@ class ThroughputResult:
         proof = self.final_trial or max(passed, key=lambda trial: trial.intended_duration_s, default=None)
         return {} if proof is None else losses_in([proof])
 
+    @property
+    def sustainable_fps(self) -> float | None:
+        """Where a queue of the DUT was filling in the trial that confirmed the throughput: the load it would sustain. A longer trial would
+        refute the throughput; the verdict of the trial that was made stands."""
+        final = self.final_trial
+        if final is None or final.sustainable_fps is None or self.throughput_fps is None:
+            return None
+        allowed_fps = final.sustainable_fps / (1 - self.goal.loss_ratio)
+        return final.sustainable_fps if allowed_fps < self.throughput_fps else None
+
     def count(self, verdict: Verdict) -> int:
         return sum(t.result.verdict is verdict for t in self.trials)
 
@@ -254,6 +264,7 @@ class ThroughputResult:
             "highest_passed_fps_per_direction": self.highest_passed_fps,
             "highest_offered_fps_per_direction": self.highest_offered_fps,
             "loss_by_direction": losses_document(self.losses),
+            "sustainable_fps_per_direction": self.sustainable_fps,
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
             "goal": self.goal.to_document(),
         }

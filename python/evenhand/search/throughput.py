@@ -33,7 +33,8 @@ def find_throughput(
 
     Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost too.
     If the full-length trial fails, the search goes on below it with full-length trials, since short ones have shown to
-    be too kind. INVALID trials are kept, move no bound, and are repeated `goal.invalid_retries` times, or `goal.patience` times if the load
+    be too kind. A short trial that passed while a queue was filling (`DirectionResult.queue_filling`) moves no bound: the search goes on
+    below that load, and a full-length trial at it decides if no other load does. INVALID trials are kept, move no bound, and are repeated `goal.invalid_retries` times, or `goal.patience` times if the load
     was offered but a moment of the host spoiled the trial, and in the confirmation. A load that stays INVALID is beyond
     the tester: the search goes on below it, and ends with "tester limit" if the device lost nothing down there either. The highest load
     that passed is then a lower bound, and a full-length trial is made there too.
@@ -86,7 +87,7 @@ class _Search:
                 return self._result(Outcome.TESTER_LIMIT, self._lower_bound_fps())
             if bracket.is_below_minimum:
                 return self._result(Outcome.BELOW_MINIMUM)
-            if bracket.is_narrow and bracket.is_confirmed:
+            if bracket.is_narrow and bracket.is_confirmed and not bracket.is_doubted:
                 return self._result(Outcome.FOUND, bracket.lower_fps)
             load_fps, purpose = (bracket.lower_fps, Purpose.CONFIRMATION) if self.is_given_up else self._choose_load()
             is_confirmation = purpose is Purpose.CONFIRMATION
@@ -116,7 +117,7 @@ class _Search:
             return bracket.lower_fps, Purpose.SEARCH if self.is_middle_length else Purpose.CONFIRMATION
         guided_fps = None if self.guide is None or bracket.is_narrow else self.guide.next_load(bracket)
         load_fps = bracket.next_load() if guided_fps is None else guided_fps
-        if load_fps in bracket.passed:
+        if load_fps in bracket.passed or load_fps == bracket.doubted_fps:
             return load_fps, Purpose.CONFIRMATION
         if not self.trials and guided_fps is not None:
             return load_fps, Purpose.KNOWN
@@ -132,13 +133,26 @@ class _Search:
 
     def _steer(self, load_fps: float, result: TrialResult, purpose: Purpose) -> None:
         """Tell the guide what became of a load. The first loss makes a guide, and so does one in the confirmation, which knows better."""
-        if self.goal.is_guided and not result.is_pass and (self.guide is None or purpose is Purpose.CONFIRMATION):
+        sustainable_fps = self._doubted_sustainable_fps(load_fps, result)
+        if load_fps == self.bracket.doubted_fps and sustainable_fps is not None:
+            center_fps = whole_load(min(sustainable_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision)))
+            self.guide = Guide(center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio)
+        elif self.goal.is_guided and not result.is_pass and (self.guide is None or purpose is Purpose.CONFIRMATION):
             forwarded_fps = load_fps * (1 - result.loss_ratio) / (1 - self.goal.loss_ratio)
+            if sustainable_fps is not None:
+                forwarded_fps = min(forwarded_fps, sustainable_fps)
             # Half a width lower: what a queue held at the end was forwarded too, and is no rate.
             center_fps = whole_load(min(forwarded_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision)))
             self.guide = Guide(center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio)
         elif self.guide is not None:
             self.guide.note(load_fps, is_pass=result.is_pass, loss_ratio=result.loss_ratio)
+
+    def _doubted_sustainable_fps(self, load_fps: float, result: TrialResult) -> float | None:
+        """The highest load that the goal allows in the long run, if a queue that was filling says that this one is above it."""
+        if result.sustainable_fps is None:
+            return None
+        allowed_fps = result.sustainable_fps / (1 - self.goal.loss_ratio)
+        return allowed_fps if allowed_fps < load_fps else None
 
     @property
     def _are_durations_equal(self) -> bool:
@@ -155,7 +169,15 @@ class _Search:
             trial = self._measure(load_fps, purpose, attempt=1 + invalid.count + lossy, is_full_length=is_full_length)
             match trial.result.verdict:
                 case Verdict.PASS:
-                    self.bracket.note_pass(load_fps, is_full_length=is_full_length)
+                    if is_full_length and load_fps == self.bracket.doubted_fps:
+                        # The queue is too deep for that as well: no growth tells where loss begins, and no short trial does.
+                        self.bracket.doubted.clear()
+                        self.guide, self.are_short_trials_trusted = None, False
+                    is_doubtful = not is_full_length and self._doubted_sustainable_fps(load_fps, trial.result) is not None
+                    if is_doubtful and load_fps > self.goal.lowest_fps:
+                        self.bracket.note_doubt(load_fps)
+                    else:
+                        self.bracket.note_pass(load_fps, is_full_length=is_full_length)
                 case Verdict.FAIL:
                     failed = trial
                     lossy += 1

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +89,26 @@ class ClassCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SliceDelay:
+    """Of a fiftieth of the frames of a direction, in the order in which they were sent; None where no frame came."""
+
+    frames: int
+    mean_ns: float | None
+    min_ns: float | None
+    max_ns: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueFilling:
+    """Delays grew steadily under an even load: a queue of the DUT was filling."""
+
+    slope: float
+    """Growth of the delay per time of sending."""
+    sustainable_fps: float
+    """load / (1 + slope): what the DUT would forward without end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LostFrame:
     """One that was offered and did not come."""
 
@@ -127,6 +147,10 @@ class DirectionResult:
     """Only where the trial was asked for them."""
     classes: tuple[ClassCount, ...] = ()
     """Of a mix; empty if all frames are alike."""
+    delay_by_slice: tuple[SliceDelay, ...] = ()
+    """Fifty; empty in runs of before they were recorded."""
+    queue_filling: QueueFilling | None = None
+    """Only where a queue was filling; None in an INVALID trial, of bursts and where the load changed."""
     last_lost: LostFrame | None = None
     """Only where the load changed; None if nothing was lost too."""
 
@@ -184,6 +208,8 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
         first_lost=tuple(int(number(n)) for n in document["first_lost"]),
         delays=_delays(document["delays"]) if "delays" in document else None,
         classes=tuple(_class(entry) for entry in document.get("classes", [])),
+        delay_by_slice=tuple(_slice_delay(entry) for entry in document.get("delay_by_slice", ())),
+        queue_filling=_queue_filling(document.get("queue_filling")),
         last_lost=_lost_frame(document.get("last_lost")),
     )
     for key in ("offered_frames", "received_frames"):
@@ -199,6 +225,17 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
 def _class(document: Mapping[str, Any]) -> ClassCount:
     keys = ("ip_version", "frame_size", "offered_frames", "received_frames", "lost_frames")
     return ClassCount(**{key: whole(document, key) for key in keys})
+
+
+def _slice_delay(entry: Sequence[Any]) -> SliceDelay:
+    frames, mean_ns, min_ns, max_ns = entry
+    return SliceDelay(frames=int(number(frames)), mean_ns=optional(mean_ns), min_ns=optional(min_ns), max_ns=optional(max_ns))
+
+
+def _queue_filling(document: Mapping[str, Any] | None) -> QueueFilling | None:
+    if document is None:
+        return None
+    return QueueFilling(slope=number(document["slope"]), sustainable_fps=number(document["sustainable_fps"]))
 
 
 def _lost_frame(document: Mapping[str, Any] | None) -> LostFrame | None:

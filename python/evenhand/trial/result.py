@@ -228,6 +228,12 @@ class TrialResult:
         return all(d.sender.overdue_frames <= _MOMENTS * d.intended_frames for d in self.directions.values())
 
     @property
+    def sustainable_fps(self) -> float | None:
+        """Per direction: what the DUT would forward without end, the lowest of those directions in which a queue was filling; None if
+        none was."""
+        return min((d.queue_filling.sustainable_fps for d in self.directions.values() if d.queue_filling is not None), default=None)
+
+    @property
     def was_stopped(self) -> bool:
         return any(reason.code == "stopped" for reason in self.reasons)
 

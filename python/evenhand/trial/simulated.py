@@ -17,6 +17,9 @@ from evenhand.trial.result import CONTRACT, TrialResult, Verdict
 CERTAIN_AFTER_S = 2.16
 """From a frame's loss to the end of a sending that it stops: the residual wait, the longest lateness, and the engine's notice."""
 
+LEAST_SLOPE = 0.002
+"""Of delays that the engine takes for a queue that fills."""
+
 
 @dataclass(slots=True, kw_only=True)
 class SimulatedMeasurer:
@@ -120,6 +123,12 @@ class SimulatedMeasurer:
         direction = make_direction_document(
             intended=intended, offered=offered, received=max(received, 0), duration_s=duration_s, rate_fps=rate_fps
         )
+        backlog_fps = rate_fps - self._forwarding_rate_fps(rate_fps)
+        # As the engine judges: what was lost ends the growth, and an eighth of the trial is the least.
+        grows_s = min(duration_s, self.buffer_frames / backlog_fps) if backlog_fps > 0 else 0.0
+        slope = backlog_fps / max(1e-9, rate_fps - backlog_fps)
+        if is_even and verdict is not Verdict.INVALID and self.knee_fps is None and grows_s >= duration_s / 8 and slope >= LEAST_SLOPE:
+            direction["queue_filling"] = {"slope": slope, "sustainable_fps": rate_fps / (1 + slope)}
         if self.delays is not None:
             first = math.ceil(self.delays.from_s * rate_fps)
             lost = max(0, offered - max(received, 0))
