@@ -46,7 +46,7 @@ OTHER_UNITS = {
 
 WITHOUT_UNIT = {
     # Shares, ratios and factors: 1 is the whole.
-    "loss_ratio", "ratio", "offered_tolerance", "overdue_tolerance", "duplicate_tolerance", "performance", "fail_below", "growth",
+    "loss_ratio", "ratio", "offered_tolerance", "overdue_tolerance", "duplicate_tolerance", "performance", "fail_below", "growth", "slope",
     "busy_share", "rate_share", "search_width", "softirq_share", "max_offered_error",
     # Statistics: figures of the proof, and numbers whose unit stands beside them in the document.
     "expected", "expected_per_value", "spread", "value", "high", "low", "level", "maximum", "median", "median_upper", "minimum",

@@ -268,6 +268,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("is_full_length", "flag", _trial(lambda t: t.is_full_length)),
         Column("verdict", "text", _trial(lambda t: str(t.result.verdict))),
         Column("reasons", "text", _trial(lambda t: " ".join(dict.fromkeys(reason.code for reason in t.result.reasons)))),
+        Column("sustainable_fps", "real", _trial(lambda t: t.result.sustainable_fps)),
         Column("started_at", "text", _trial(lambda t: t.result.started_at)),
         Column("intended_fps", "real", _trial(lambda t: t.result.intended_fps)),
         Column("intended_duration_s", "real", _trial(lambda t: t.result.intended_duration_s)),
