@@ -74,7 +74,7 @@ def measure_throughput(
             on_event(event)
 
         # MLRsearch weighs trials by their durations and losses; the others take the verdict only.
-        measurer = tester.measurer(on_event, stops_when_failed=not isinstance(goal, MlrGoals))
+        measurer = tester.measurer(on_event, stops_when_failed=not isinstance(goal, MlrGoals) and goal.stops_early)
         result = run_search(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
         record.finish(result)
     return Throughput(profile=tester.profile, search=result)

@@ -58,6 +58,8 @@ class Purpose(StrEnum):
     CONFIRMATION = "confirmation"
     KNOWN = "known"
     """At a load that is known from before, full-length: it is to be proven anew."""
+    BOUND = "bound"
+    """At the lowest load that failed, to the end: the trial that failed there was stopped early, and a queue may have stood still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,9 @@ class ThroughputGoal:
     maximum; both bounds are proven anew, whatever the value."""
     is_guided: bool = False
     """Look first where the forwarding rate of the first lossy trial says that the limit is. Trials are the same, only fewer."""
+    stops_early: bool = True
+    """Whether a trial of the search may end as soon as more was lost than the whole trial may lose. The load that bounds the result is
+    tried once more to its end where such a trial leaves a doubt."""
     max_trials: int = 200
     """Ends a search that does not come to an end, on a device that changes its mind."""
 
@@ -145,6 +150,7 @@ class ThroughputGoal:
             "patience": self.patience,
             "known_fps": self.known_fps,
             "is_guided": self.is_guided,
+            "stops_early": self.stops_early,
         }
 
 
