@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from evenhand.fitted import FittedTable
-from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations, throughput_document
+from evenhand.procedure import Profile, WorstTesterFigures, search_deviations, throughput_document
 from evenhand.report.throughput import verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.series.campaign import AT_LEAST
@@ -74,7 +74,7 @@ def sent_lines(profile: Profile) -> list[str]:
 
 def suite_deviations(entries: Sequence[SuiteEntry]) -> list[Deviation]:
     """Of all searches, each once."""
-    found = {(d.requirement, d.text): d for entry in entries for d in collect_deviations(entry.result.trials, entry.profile)}
+    found = {(d.requirement, d.text): d for entry in entries for d in search_deviations(entry.result, entry.profile)}
     return sorted(found.values(), key=lambda deviation: deviation.requirement)
 
 

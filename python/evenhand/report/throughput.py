@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.fitted import FittedTable
-from evenhand.procedure import Profile, WorstTesterFigures, collect_deviations
+from evenhand.procedure import Profile, WorstTesterFigures, search_deviations
 from evenhand.procedure.inside import READ_THERE
 from evenhand.report.invalid import next_lines
 from evenhand.search import (
@@ -80,7 +80,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     lines += ceiling_lines(result.goal, profile)
     lines += patience_lines(result.goal)
     lines += trials_lines([trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT)
-    lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in collect_deviations(result.trials, profile)]
+    lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in search_deviations(result, profile)]
     return lines
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
+from evenhand.search.attempts import Uncharged, uncharged_attempts
 from evenhand.search.model import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S, Outcome, SearchTrial, check_loads, check_retries
 from evenhand.trial import Deviation, Verdict
 from evenhand.typed_fields import check_types
@@ -224,6 +225,15 @@ class MlrResult:
         return self.strictest.throughput_fps
 
     @property
+    def uncharged(self) -> tuple[Uncharged, ...]:
+        """For each load that is reported for a goal: attempts with loss that were INVALID, and so not charged."""
+        found = (
+            uncharged_attempts(self.trials, result.throughput_fps, precision=result.goal.width, patience=self.goal.patience)
+            for result in self.goals
+        )
+        return tuple({each.load_fps: each for each in found if each is not None}.values())
+
+    @property
     def upper_fps(self) -> float | None:
         return self.strictest.upper_fps
 
@@ -245,6 +255,7 @@ class MlrResult:
             "tester_limit_fps_per_direction": self.tester_limit_fps,
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
             "goals": [result.to_document() for result in self.goals],
+            "uncharged": next((each.to_document() for each in self.uncharged if each.load_fps == self.throughput_fps), None),
             "goal": self.goal.to_document(),
         }
 

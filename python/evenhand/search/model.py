@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
+from evenhand.search.attempts import Uncharged, uncharged_attempts
 from evenhand.trial import TrialResult, Verdict, causes_of_invalid, describe_causes
 from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration, format_rate
@@ -223,6 +224,12 @@ class ThroughputResult:
         return max((t.result.offered_fps for t in self.trials if t.result.is_valid), default=None)
 
     @property
+    def uncharged(self) -> Uncharged | None:
+        """Attempts with loss at the throughput that were INVALID, and so not charged; None if there were none."""
+        goal = self.goal
+        return uncharged_attempts(self.trials, self.throughput_fps, precision=goal.precision, patience=goal.patience)
+
+    @property
     def final_trial(self) -> TrialResult | None:
         """The full-length trial that confirmed the throughput."""
         if self.throughput_fps is None:
@@ -241,6 +248,7 @@ class ThroughputResult:
             "highest_passed_fps_per_direction": self.highest_passed_fps,
             "highest_offered_fps_per_direction": self.highest_offered_fps,
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
+            "uncharged": None if self.uncharged is None else self.uncharged.to_document(),
             "goal": self.goal.to_document(),
         }
 
