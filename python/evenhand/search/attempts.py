@@ -95,5 +95,9 @@ def uncharged_attempts(trials: Sequence[SearchTrial], load_fps: float | None, *,
     confirmed = [trial.attempt for trial in trials if trial.result.is_valid and trial.result.intended_fps == load_fps]
     at_load = sum(load == load_fps for load in lossy)
     return Uncharged(
-        load_fps=load_fps, attempt=confirmed[-1] if confirmed else 1, attempts_allowed=1 + patience, at_load=at_load, near=len(lossy) - at_load
+        load_fps=load_fps,
+        attempt=confirmed[-1] if confirmed else 1,
+        attempts_allowed=1 + patience,
+        at_load=at_load,
+        near=len(lossy) - at_load,
     )

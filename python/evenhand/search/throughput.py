@@ -119,7 +119,11 @@ class _Search:
         """Whether the search is about to end below a FAIL that was stopped early, and that a queue may explain that stood still."""
         bracket = self.bracket
         upper_fps = bracket.upper_fps
-        if upper_fps is None or upper_fps in self.whole_loads or not (bracket.is_below_minimum or (bracket.is_narrow and bracket.is_confirmed)):
+        if (
+            upper_fps is None
+            or upper_fps in self.whole_loads
+            or not (bracket.is_below_minimum or (bracket.is_narrow and bracket.is_confirmed))
+        ):
             return False
         return is_bound_in_doubt(self.trials, upper_fps)
 
