@@ -110,11 +110,8 @@ def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
     """Of the trials and conditions, of the goals (RFC 9971), and what was tried again until it passed."""
     of_goals = result.goal.deviations if isinstance(result, MlrResult) else []
-    if isinstance(result, MlrResult):
-        uncharged = list(result.uncharged)
-    else:
-        uncharged = [] if result.uncharged is None else [result.uncharged]
-    tried_again = [Deviation(requirement="R2544-21", text=each.text) for each in uncharged]
+    uncharged = result.uncharged if isinstance(result, MlrResult) else (result.uncharged,)
+    tried_again = [Deviation(requirement="R2544-21", text=each.text) for each in uncharged if each is not None]
     return sorted([*collect_deviations(result.trials, profile), *of_goals, *tried_again], key=lambda deviation: deviation.requirement)
 
 

@@ -11,7 +11,7 @@ from evenhand.trial import DirectionResult, TrialResult, Verdict
 SMALLEST_QUEUE_SHARE = 1 / 1024
 """Of a direction's frames: a DUT's queue that stands still keeps back at least so many of those that were sent since."""
 LOOKED_AT_FRAMES = 8192
-"""At the end of a trial, or half a second if that is more: among so many, frames of such a queue are missing with a probability of 0.9997."""
+"""At the end of a trial, or half a second if that is more: so many have frames of such a queue with a probability of 0.9997."""
 LOOKED_AT_S = 0.5
 _TENTH_S = 0.1
 

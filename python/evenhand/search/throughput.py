@@ -188,8 +188,8 @@ class _Search:
             match trial.result.verdict:
                 case Verdict.PASS:
                     if purpose is Purpose.BOUND:
-                        failed = (t.result.intended_fps for t in self.trials if t.result.verdict is Verdict.FAIL)
-                        self.bracket.take_back_fail(load_fps, failed=failed, is_full_length=is_full_length)
+                        refused = (t.result.intended_fps for t in self.trials if t.result.verdict is Verdict.FAIL)
+                        self.bracket.take_back_fail(load_fps, failed=refused, is_full_length=is_full_length)
                     else:
                         self.bracket.note_pass(load_fps, is_full_length=is_full_length)
                 case Verdict.FAIL:
