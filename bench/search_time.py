@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pieces import record
 
 from evenhand.search import MlrGoal, MlrGoals, Outcome, ThroughputGoal, ThroughputResult, run_search
-from evenhand.trial import RFC_WAITS, Measurer, SimulatedMeasurer, TrialResult
+from evenhand.trial import RFC_WAITS, EarlyStopper, Measurer, SimulatedMeasurer, TrialResult
 
 LINE_RATE_FPS = 1_488_095.0
 """Gigabit Ethernet, 64 octets."""
@@ -31,6 +31,10 @@ class Reckoning:
     measurer: Measurer
     seconds: float = 0.0
     trials: int = 0
+
+    def stop_no_trial_early(self) -> None:
+        if isinstance(self.measurer, EarlyStopper):
+            self.measurer.stop_no_trial_early()
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         result = self.measurer.measure(duration_s, rate_fps)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/early_stop.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "run/load.hpp"
@@ -25,11 +26,28 @@ std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
     const double settled_s = passed_s - settles_after_s(request_);
     if (settled_s <= 0) return std::nullopt;
     const auto settled = static_cast<std::uint64_t>(settled_s * request_.rate_fps);
-    for (const auto direction : request_.directions) lost_ += maps_[static_cast<std::size_t>(direction)].missing(looked_at_, settled);
-    looked_at_ = settled;
+    const auto due = std::min(frames_of(request_), static_cast<std::uint64_t>(passed_s * request_.rate_fps));
+    for (const auto direction : request_.directions) {
+        const auto i = static_cast<std::size_t>(direction);
+        if (settled <= looked_at_[i]) continue;
+        const auto missing = maps_[i].missing(looked_at_[i], settled);
+        if (missing > 0 && !has_come_since(maps_[i], settled, due)) continue;  // not overtaken: looked at again
+        lost_ += missing;
+        looked_at_[i] = settled;
+    }
     if (static_cast<double>(lost_) <= allowed_) return std::nullopt;
     const auto frames = static_cast<std::uint64_t>(std::llround(request_.rate_fps * (passed_s + notice_s)));
     return frames < frames_of(request_) ? std::optional{frames} : std::nullopt;
+}
+
+bool EarlyStop::has_come_since(const tally::SequenceMap& map, std::uint64_t first, std::uint64_t due) noexcept {
+    // Piece by piece: the first one nearly always has a frame, and the newest words are those in which receivers write.
+    constexpr std::uint64_t piece = 65'536;
+    for (; first < due; first += std::min(piece, due - first)) {
+        const auto end = first + std::min(piece, due - first);
+        if (map.missing(first, end) < end - first) return true;
+    }
+    return false;
 }
 
 }  // namespace evenhand::run

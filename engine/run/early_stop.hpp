@@ -12,8 +12,9 @@
 
 namespace evenhand::run {
 
-/// Counts what is lost for certain: a frame that was due longer ago than the residual wait, and than a valid trial's frame may be overdue, and
-/// is not in the map. Reads the maps while receivers mark in them.
+/// Counts what was overtaken: a frame that was due longer ago than the residual wait, and than a valid trial's frame may be overdue, is not in
+/// the map, and a later frame of its direction has come since. Before that it may stand in a queue: the two seconds of RFC 2544 begin when the
+/// stream has ended, so a silence is not counted, however long it lasts. Reads the maps while receivers mark in them.
 class EarlyStop {
    public:
     EarlyStop(const TrialRequest& request, const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start, double ticks_per_second) noexcept;
@@ -23,13 +24,16 @@ class EarlyStop {
     [[nodiscard]] std::optional<std::uint64_t> look(pace::Ticks now) noexcept;
 
    private:
+    /// Whether any frame from `first` on that was due before `due` has come.
+    [[nodiscard]] static bool has_come_since(const tally::SequenceMap& map, std::uint64_t first, std::uint64_t due) noexcept;
+
     const TrialRequest& request_;
     const std::array<tally::SequenceMap, 2>& maps_;
     pace::Ticks start_;
     double ticks_per_second_;
     double allowed_;
-    std::uint64_t looked_at_ = 0;  // frames of each direction
-    std::uint64_t lost_ = 0;       // of them, in all directions
+    std::array<std::uint64_t, 2> looked_at_{};  // frames, by direction
+    std::uint64_t lost_ = 0;                    // of them, in all directions
 };
 
 }  // namespace evenhand::run

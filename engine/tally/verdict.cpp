@@ -290,7 +290,7 @@ void judge(TrialResult& result) {
                  name_of(d.direction), damaged);
     }
     if (result.stopped_early_s) {
-        note(reasons, "stopped_early", "sending ended after {:.2f} s of {:g} s, since the trial could no longer pass; the whole trial would have lost no less",
+        note(reasons, "stopped_early", "sending ended after {:.2f} s of {:g} s: more frames than may be lost were overdue by then, and later ones had overtaken them",
              *result.stopped_early_s, result.intended_duration_s);
     }
 }

@@ -32,13 +32,22 @@ std::array<tally::SequenceMap, 2> maps_with(std::uint64_t frames) {
     return maps;
 }
 
+/// The same, and everything from `from` to `to` has come, too: what lies between was overtaken.
+std::array<tally::SequenceMap, 2> maps_with_gap(std::uint64_t frames, std::uint64_t from, std::uint64_t to) {
+    auto maps = maps_with(frames);
+    for (auto& map : maps) {
+        for (std::uint64_t k = from; k < to; ++k) map.mark(k);
+    }
+    return maps;
+}
+
 Ticks at(double seconds) { return start + static_cast<Ticks>(seconds * ticks_per_second); }
 
 }  // namespace
 
 TEST_CASE("a frame is lost when the residual wait and the longest lateness are over, and no sooner (R2544-19)") {
     const auto request = minute();
-    const auto maps = maps_with(1'000'000);  // frame 1,000,000 is due after a second
+    const auto maps = maps_with_gap(1'000'000, 3'100'000, 3'101'000);  // frame 1,000,000 is due after a second
     run::EarlyStop early{request, maps, start, ticks_per_second};
     CHECK_FALSE(early.look(start - 1).has_value());
     CHECK_FALSE(early.look(at(1)).has_value());
@@ -51,7 +60,7 @@ TEST_CASE("a frame is lost when the residual wait and the longest lateness are o
 TEST_CASE("what the whole trial may lose is counted over its whole length and all directions") {
     auto request = minute();
     request.limits.loss_ratio = 0.01;  // 1,200,000 frames, 600,000 of each direction if both lose all
-    const auto maps = maps_with(1'000'000);
+    const auto maps = maps_with_gap(1'000'000, 3'600'000, 3'601'000);
     SUBCASE("both directions") {
         run::EarlyStop early{request, maps, start, ticks_per_second};
         CHECK_FALSE(early.look(at(3.7)).has_value());
@@ -68,9 +77,43 @@ TEST_CASE("what the whole trial may lose is counted over its whole length and al
 TEST_CASE("looking often counts no frame twice") {
     auto request = minute();
     request.limits.loss_ratio = 0.01;
-    const auto maps = maps_with(1'000'000);
+    const auto maps = maps_with_gap(1'000'000, 2'000'000, 3'700'000);  // 1,000,000 of each direction are lost
+    request.limits.loss_ratio = 0.02;
     run::EarlyStop early{request, maps, start, ticks_per_second};
     for (double seconds = 0; seconds < 3.7; seconds += 0.02) CHECK_FALSE(early.look(at(seconds)).has_value());
+}
+
+TEST_CASE("a silence is no loss, however long it lasts: nothing has overtaken what is missing (R2544-19)") {
+    const auto request = minute();
+    for (const double wait_s : {0.1, 2.0}) {
+        auto patient = request;
+        patient.waits.residual_s = wait_s;
+        for (const double stall_s : {0.7, 2.5, 5.0, 10.0}) {
+            auto maps = maps_with(1'000'000);
+            run::EarlyStop early{patient, maps, start, ticks_per_second};
+            for (double now_s = 1; now_s < 1 + stall_s; now_s += 0.02) REQUIRE_FALSE(early.look(at(now_s)).has_value());
+            // The queue is sent on in order, at twice the load; looks come in between.
+            std::uint64_t next = 1'000'000;
+            for (double now_s = 1 + stall_s; now_s < 1 + 2 * stall_s + 0.1; now_s += 0.02) {
+                const auto sent = static_cast<std::uint64_t>(now_s * rate_fps);
+                for (const auto end = std::min(sent, next + 40'000); next < end; ++next) {
+                    for (auto& map : maps) map.mark(next);
+                }
+                REQUIRE_FALSE(early.look(at(now_s)).has_value());
+            }
+        }
+    }
+}
+
+TEST_CASE("a silence of one direction hides no loss of the other, and what was lost in it is counted once it ends") {
+    const auto request = minute();
+    for (auto index : {0U, 1U}) {
+        auto maps = maps_with(1'000'000);
+        run::EarlyStop early{request, maps, start, ticks_per_second};
+        CHECK_FALSE(early.look(at(6)).has_value());
+        maps[index].mark(5'900'000);
+        CHECK(early.look(at(6.02)).has_value());
+    }
 }
 
 TEST_CASE("nothing is stopped that ends by itself") {

@@ -123,22 +123,14 @@ def test_a_port_into_the_void_loses_everything() -> None:
 
 
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
-def test_a_trial_that_can_no_longer_pass_ends_early(plan: AddressPlan) -> None:
-    """R2544-20, R2544-21: what was due longer ago than the residual wait is lost. The rest of the minute would not change the verdict."""
-    limits = {"overdue_tolerance": 1, "offered_tolerance": 0.1, "longest_overdue_us": 1e6}
+def test_a_silence_ends_no_trial_early(plan: AddressPlan) -> None:
+    """R2544-19: RFC 2544's two seconds begin when the stream has ended, and nothing has overtaken what is missing."""
+    limits = {"overdue_tolerance": 1, "offered_tolerance": 0.1, "longest_overdue_us": 1e5}
     with engine() as session:
         open_ports(session, plan, "net_null0,no-rx=1", "net_null1,no-rx=1")
-        document = valid_trial(session, duration_s=60, stop_when_failed=True, limits=limits)
-    result = TrialResult.from_contract(document)
-    assert [reason.code for reason in result.reasons] == ["loss", "loss", "stopped_early"]
-    assert document["stopped_early_s"] == result.stopped_early_s
-    assert result.stopped_early_s is not None
-    assert 1.2 < result.stopped_early_s < 60
-    assert result.intended_duration_s == 60
-    for direction in result.directions.values():
-        assert direction.intended_frames == direction.offered_frames == round(result.stopped_early_s * QUIET_FPS)
-        assert direction.lost_frames == direction.offered_frames == sum(direction.lost_by_tenth)
-    assert {phase["phase"]: phase["seconds"] for phase in document["phases"]}["sending"] < 60
+        document = valid_trial(session, duration_s=2, stop_when_failed=True, limits=limits)
+    assert document["verdict"] == "FAIL"
+    assert "stopped_early_s" not in document
 
 
 def test_a_trial_that_passes_lasts_to_its_end(tmp_path: Path) -> None:

@@ -177,6 +177,7 @@ class Suite(_Table):
     search: Literal["binary", "tst009", "mlr"] | None = None
     goal: Texts | None = None
     start: Text | None = None
+    no_early_stop: bool | None = None
     step: Text | None = None
     rate: Text | None = None
     from_: Text | None = None

@@ -56,6 +56,14 @@ StartOption = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+NoEarlyStopOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-early-stop",
+        help="Make every trial to its end. Otherwise binary and tst009 end a trial when more was lost than the whole trial may lose.",
+        rich_help_panel=_PANEL,
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +73,11 @@ class SearchOptions:
     search_kind: SearchOption = SearchKind.BINARY
     goals: GoalOption = None
     start: StartOption = None
+    no_early_stop: NoEarlyStopOption = False
 
     def choose(self, goal: ThroughputGoal) -> Goal:
         """See `choose_search`."""
-        return choose_search(goal, self.search_kind, self.goals, self.start)
+        return choose_search(replace(goal, stops_early=not self.no_early_stop), self.search_kind, self.goals, self.start)
 
 
 def choose_search(goal: ThroughputGoal, search: SearchKind, goals: Sequence[str] | None, start: str | None) -> Goal:

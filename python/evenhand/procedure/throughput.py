@@ -91,7 +91,7 @@ def measure_throughput(
             on_event(event)
 
         # MLRsearch weighs trials by their durations and losses; the others take the verdict only.
-        measurer = tester.measurer(on_event, stops_when_failed=not isinstance(goal, MlrGoals))
+        measurer = tester.measurer(on_event, stops_when_failed=not isinstance(goal, MlrGoals) and goal.stops_early)
         result = run_search(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
         record.finish(result)
     return Throughput(profile=tester.profile, search=result)
@@ -125,9 +125,11 @@ def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
 
 
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
-    """Of the trials and conditions, and of the goals (RFC 9971)."""
+    """Of the trials and conditions, of the goals (RFC 9971), and what was tried again until it passed."""
     own = result.goal.deviations if isinstance(result, MlrResult) else _unconfirmed(result)
-    return sorted([*collect_deviations(result.trials, profile), *own], key=lambda deviation: deviation.requirement)
+    uncharged = result.uncharged if isinstance(result, MlrResult) else (result.uncharged,)
+    tried_again = [Deviation(requirement="R2544-21", text=each.text) for each in uncharged if each is not None]
+    return sorted([*collect_deviations(result.trials, profile), *own, *tried_again], key=lambda deviation: deviation.requirement)
 
 
 def _unconfirmed(result: ThroughputResult) -> list[Deviation]:

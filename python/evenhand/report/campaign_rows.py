@@ -179,6 +179,18 @@ def _testbed(place: Place) -> Value:
     return None if place.search is None else place.search.setup.get("name")
 
 
+def _uncharged(repetition: Repetition) -> int | None:
+    """Attempts with loss that were not charged at the throughput. None where the result, which may hold anything, does not have them."""
+    told = None if repetition.result is None else repetition.result.get("uncharged", False)
+    if told is None and repetition.result is not None:
+        return 0
+    if not isinstance(told, dict):
+        return None
+    counts = [told.get(key) for key in ("uncharged_at_load", "uncharged_near")]
+    whole = [count for count in counts if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31]
+    return sum(whole) if len(whole) == len(counts) else None
+
+
 _COUNTS: Mapping[str, Callable[[DirectionResult], int]] = {
     "intended_frames": lambda d: d.intended_frames,
     "offered_frames": lambda d: d.offered_frames,
@@ -255,6 +267,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("upper", "real", _repetition(lambda r: r.upper)),
         Column("is_worst_case_maximum", "flag", _repetition(_is_worst_case_maximum)),
         *(Column(f"{name}_loss_ratio", "real", _loss_ratio(name)) for name in _DIRECTIONS),
+        Column("uncharged_attempts", "integer", _repetition(_uncharged)),
         *_VERDICTS,
     ),
     "trials": (

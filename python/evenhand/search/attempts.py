@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from evenhand.trial import TrialResult
+from evenhand.units import format_count
+
+if TYPE_CHECKING:
+    from evenhand.search.model import SearchTrial
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,3 +40,64 @@ class InvalidAttempts:
     @property
     def are_exhausted(self) -> bool:
         return self.not_offered > self.invalid_retries or self.count > self.patience
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncharged:
+    """Attempts with loss that were INVALID and did not count, at the load that a search reports or within its precision of it."""
+
+    load_fps: float
+    """What the search reports, per direction."""
+    attempt: int
+    """Of the trial that confirmed it; the first is 1."""
+    attempts_allowed: int
+    at_load: int
+    """How many of the attempts before lost frames."""
+    near: int
+    """The same, at other loads within the precision."""
+
+    @property
+    def count(self) -> int:
+        return self.at_load + self.near
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        near = f" ({self.near} of them at other loads within the precision)" if self.near else ""
+        verb = "attempt with loss was" if self.count == 1 else "attempts with loss were"
+        return (
+            f"{format_count(self.load_fps)} fps per direction was confirmed by attempt {self.attempt} of {self.attempts_allowed}; "
+            f"{self.count} {verb} not charged{near}: INVALID, as the tester may have caused the loss"
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "load_fps": self.load_fps,
+            "attempt": self.attempt,
+            "attempts_allowed": self.attempts_allowed,
+            "uncharged_at_load": self.at_load,
+            "uncharged_near": self.near,
+        }
+
+
+def uncharged_attempts(trials: Sequence[SearchTrial], load_fps: float | None, *, precision: float, patience: int) -> Uncharged | None:
+    """What was tried again at the reported load; None if no INVALID trial there had loss, or if there is no load."""
+    if load_fps is None:
+        return None
+    lossy = [
+        trial.result.intended_fps
+        for trial in trials
+        if not trial.result.is_valid and not trial.result.was_stopped and trial.result.lost_frames > 0
+        and abs(trial.result.intended_fps - load_fps) <= precision * max(trial.result.intended_fps, load_fps)
+    ]  # fmt: skip
+    if not lossy:
+        return None
+    confirmed = [trial.attempt for trial in trials if trial.result.is_valid and trial.result.intended_fps == load_fps]
+    at_load = sum(load == load_fps for load in lossy)
+    return Uncharged(
+        load_fps=load_fps,
+        attempt=confirmed[-1] if confirmed else 1,
+        attempts_allowed=1 + patience,
+        at_load=at_load,
+        near=len(lossy) - at_load,
+    )

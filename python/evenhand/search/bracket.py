@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 WHOLE_FPS_FROM = 1000.0
@@ -97,6 +98,11 @@ class LoadBracket:
     def note_fail(self, load_fps: float) -> None:
         self.upper_fps = load_fps if self.upper_fps is None else min(load_fps, self.upper_fps)
         self.doubted = {load for load in self.doubted if load < load_fps}
+
+    def take_back_fail(self, load_fps: float, *, failed: Iterable[float], is_full_length: bool) -> None:
+        """A load that failed passed to the end of its trial. `failed`: the loads that have failed besides."""
+        self.upper_fps = min((load for load in failed if load > load_fps), default=None)
+        self.note_pass(load_fps, is_full_length=is_full_length)
 
     def note_tester_limit(self, load_fps: float, *, offered_fps: float) -> None:
         """The tester did not keep this load, which lies within the bracket; it really offered `offered_fps`."""

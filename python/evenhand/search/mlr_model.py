@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
+from evenhand.search.attempts import Uncharged, uncharged_attempts
 from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.search.model import (
     DEFAULT_INVALID_RETRIES,
@@ -244,6 +245,15 @@ class MlrResult:
         return self.strictest.is_at_least
 
     @property
+    def uncharged(self) -> tuple[Uncharged, ...]:
+        """For each load that is reported for a goal: attempts with loss that were INVALID, and so not charged."""
+        found = (
+            uncharged_attempts(self.trials, result.throughput_fps, precision=result.goal.width, patience=self.goal.patience)
+            for result in self.goals
+        )
+        return tuple({each.load_fps: each for each in found if each is not None}.values())
+
+    @property
     def upper_fps(self) -> float | None:
         return self.strictest.upper_fps
 
@@ -282,6 +292,7 @@ class MlrResult:
             "loss_by_direction": losses_document(self.losses),
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
             "goals": [{**result.to_document(), "loss_by_direction": losses_document(self.losses_of(result))} for result in self.goals],
+            "uncharged": next((each.to_document() for each in self.uncharged if each.load_fps == self.throughput_fps), None),
             "goal": self.goal.to_document(),
         }
 

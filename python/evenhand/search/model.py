@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
+from evenhand.search.attempts import Uncharged, uncharged_attempts
 from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.trial import TrialResult, Verdict, causes_of_invalid, describe_causes
 from evenhand.typed_fields import check_types
@@ -64,6 +65,8 @@ class Purpose(StrEnum):
     CONFIRMATION = "confirmation"
     KNOWN = "known"
     """At a load that is known from before, full-length: it is to be proven anew."""
+    BOUND = "bound"
+    """At the lowest load that failed, to the end: the trial that failed there was stopped early, and a queue may have stood still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +103,9 @@ class ThroughputGoal:
     maximum; both bounds are proven anew, whatever the value."""
     is_guided: bool = False
     """Look first where the forwarding rate of the first lossy trial says that the limit is. Trials are the same, only fewer."""
+    stops_early: bool = True
+    """Whether a trial of the search may end as soon as more was lost than the whole trial may lose. The load that bounds the result is
+    tried once more to its end where such a trial leaves a doubt."""
     max_trials: int = 200
     """Ends a search that does not come to an end, on a device that changes its mind."""
 
@@ -151,6 +157,7 @@ class ThroughputGoal:
             "patience": self.patience,
             "known_fps": self.known_fps,
             "is_guided": self.is_guided,
+            "stops_early": self.stops_early,
         }
 
 
@@ -229,6 +236,12 @@ class ThroughputResult:
         return max((t.result.offered_fps for t in self.trials if t.result.is_valid), default=None)
 
     @property
+    def uncharged(self) -> Uncharged | None:
+        """Attempts with loss at the throughput that were INVALID, and so not charged; None if there were none."""
+        goal = self.goal
+        return uncharged_attempts(self.trials, self.throughput_fps, precision=goal.precision, patience=goal.patience)
+
+    @property
     def final_trial(self) -> TrialResult | None:
         """The full-length trial that confirmed the throughput."""
         at_result = (t.result for t in reversed(self.trials) if t.is_full_length and t.result.intended_fps == self.throughput_fps)
@@ -266,6 +279,7 @@ class ThroughputResult:
             "loss_by_direction": losses_document(self.losses),
             "sustainable_fps_per_direction": self.sustainable_fps,
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
+            "uncharged": None if self.uncharged is None else self.uncharged.to_document(),
             "goal": self.goal.to_document(),
         }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import ceil, sqrt
 
 from evenhand.search.attempts import InvalidAttempts
+from evenhand.search.bound import is_bound_in_doubt
 from evenhand.search.bracket import LoadBracket, whole_load
 from evenhand.search.guide import Guide
 from evenhand.search.model import (
@@ -20,7 +21,7 @@ from evenhand.search.model import (
     TrialFinished,
     TrialStarted,
 )
-from evenhand.trial import Measurer, TrialResult, Verdict
+from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
 """So many loads, each lower than the one before, that the tester could not keep: it will not keep the next one either."""
@@ -41,6 +42,9 @@ def find_throughput(
 
     With `goal.known_fps` the first trial is a full-length one at that load, and the maximum is tried only if the way leads there. With
     `goal.is_guided` the search goes from the maximum to the load that the loss there points at. Both choose loads, and settle nothing.
+
+    Where the FAIL that bounds the result was stopped early and leaves a doubt (`bound.py`), its trial is made once more, to its end. If it
+    passes, the search goes on above it, and stops no trial early any more.
 
     Args:
         on_progress: Gets an event before and after each trial; the trial's event comes before the next trial begins.
@@ -69,6 +73,8 @@ class _Search:
     """The next trial lasts longer than a short one, and less than a full-length one."""
     was_middle_length: bool = False
     """There was one."""
+    whole_loads: set[float] = field(default_factory=set)
+    """Loads that were tried to the end since they failed in a trial that was stopped early."""
     bracket: LoadBracket = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,6 +91,11 @@ class _Search:
             is_beyond_tester = self.is_given_up or (bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum))
             if is_beyond_tester and (bracket.is_confirmed or not bracket.lower_fps):
                 return self._result(Outcome.TESTER_LIMIT, self._lower_bound_fps())
+            if self._is_bound_in_doubt:
+                trial = self._measure_bound()
+                if trial is None or trial.result.was_stopped:
+                    return self._result(Outcome.STOPPED)
+                continue
             if bracket.is_below_minimum:
                 return self._result(Outcome.BELOW_MINIMUM)
             if bracket.is_narrow and bracket.is_confirmed and not bracket.is_doubted:
@@ -108,6 +119,33 @@ class _Search:
             self._steer(load_fps, trial.result, purpose)
             if is_confirmation and not trial.result.is_pass:
                 self.are_short_trials_trusted = self.is_given_up = False
+
+    @property
+    def _is_bound_in_doubt(self) -> bool:
+        """Whether the search is about to end below a FAIL that was stopped early, and that a queue may explain that stood still."""
+        bracket = self.bracket
+        upper_fps = bracket.upper_fps
+        if (
+            upper_fps is None
+            or upper_fps in self.whole_loads
+            or not (bracket.is_below_minimum or (bracket.is_narrow and bracket.is_confirmed))
+        ):
+            return False
+        return is_bound_in_doubt(self.trials, upper_fps)
+
+    def _measure_bound(self) -> SearchTrial | None:
+        """Make the trial at the upper bound to its end: the bound holds, or is taken back. If it stays INVALID, the FAIL that was
+        seen holds."""
+        load_fps = self.bracket.upper_fps
+        assert load_fps is not None
+        self.whole_loads.add(load_fps)
+        if isinstance(self.measurer, EarlyStopper):
+            self.measurer.stop_no_trial_early()
+        at_bound = [t for t in self.trials if t.result.intended_fps == load_fps and t.result.verdict is Verdict.FAIL]
+        trial = self._measure_valid(load_fps, Purpose.BOUND, is_full_length=any(t.is_full_length for t in at_bound))
+        if trial is not None and trial.result.is_pass:
+            self.guide = None  # it has learned from losses that were none
+        return trial
 
     def _choose_load(self) -> tuple[float, Purpose]:
         bracket = self.bracket
@@ -169,15 +207,7 @@ class _Search:
             trial = self._measure(load_fps, purpose, attempt=1 + invalid.count + lossy, is_full_length=is_full_length)
             match trial.result.verdict:
                 case Verdict.PASS:
-                    if is_full_length and load_fps == self.bracket.doubted_fps:
-                        # The queue is too deep for that as well: no growth tells where loss begins, and no short trial does.
-                        self.bracket.doubted.clear()
-                        self.guide, self.are_short_trials_trusted = None, False
-                    is_doubtful = not is_full_length and self._doubted_sustainable_fps(load_fps, trial.result) is not None
-                    if is_doubtful and load_fps > self.goal.lowest_fps:
-                        self.bracket.note_doubt(load_fps)
-                    else:
-                        self.bracket.note_pass(load_fps, is_full_length=is_full_length)
+                    self._note_pass(load_fps, purpose, trial.result, is_full_length=is_full_length)
                 case Verdict.FAIL:
                     failed = trial
                     lossy += 1
@@ -185,17 +215,32 @@ class _Search:
                     if is_lost:
                         self.bracket.note_fail(load_fps)
                 case Verdict.INVALID:
-                    invalid.note(trial.result, is_patient=purpose is Purpose.CONFIRMATION)
+                    invalid.note(trial.result, is_patient=purpose in (Purpose.CONFIRMATION, Purpose.BOUND))
             is_exhausted = trial.result.was_stopped or invalid.are_exhausted
             if is_exhausted and failed is not None and not trial.result.was_stopped:
                 # The loss could not be verified, but it was seen in a valid trial.
                 self.bracket.note_fail(load_fps)
                 trial = failed
-            elif is_exhausted and not trial.result.was_stopped and purpose is not Purpose.CONFIRMATION:
+            elif is_exhausted and not trial.result.was_stopped and purpose not in (Purpose.CONFIRMATION, Purpose.BOUND):
                 self.bracket.note_tester_limit(load_fps, offered_fps=invalid.offered_fps)
             self._tell_finished(self.trials[-1])
             if is_exhausted or trial.result.is_pass or is_lost:
                 return trial
+
+    def _note_pass(self, load_fps: float, purpose: Purpose, result: TrialResult, *, is_full_length: bool) -> None:
+        if purpose is Purpose.BOUND:
+            refused = (t.result.intended_fps for t in self.trials if t.result.verdict is Verdict.FAIL)
+            self.bracket.take_back_fail(load_fps, failed=refused, is_full_length=is_full_length)
+            return
+        if is_full_length and load_fps == self.bracket.doubted_fps:
+            # The queue is too deep for that as well: no growth tells where loss begins, and no short trial does.
+            self.bracket.doubted.clear()
+            self.guide, self.are_short_trials_trusted = None, False
+        is_doubtful = not is_full_length and self._doubted_sustainable_fps(load_fps, result) is not None
+        if is_doubtful and load_fps > self.goal.lowest_fps:
+            self.bracket.note_doubt(load_fps)
+        else:
+            self.bracket.note_pass(load_fps, is_full_length=is_full_length)
 
     def _measure(self, load_fps: float, purpose: Purpose, *, attempt: int, is_full_length: bool) -> SearchTrial:
         duration_s = self.goal.final_duration_s if is_full_length else self.goal.duration_s

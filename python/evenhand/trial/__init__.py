@@ -15,7 +15,17 @@ from evenhand.trial.learning import (
     name_first,
 )
 from evenhand.trial.load import Burst, Load, LoadChange, LoadMeasurer
-from evenhand.trial.measurer import RFC_WAITS, SHORT_WAITS, USUAL_OVERDUE_AFTER_US, DelayWish, EngineMeasurer, Limits, Measurer, Waits
+from evenhand.trial.measurer import (
+    RFC_WAITS,
+    SHORT_WAITS,
+    USUAL_OVERDUE_AFTER_US,
+    DelayWish,
+    EarlyStopper,
+    EngineMeasurer,
+    Limits,
+    Measurer,
+    Waits,
+)
 from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
 from evenhand.trial.replay import Replay, was_offered
 from evenhand.trial.result import (
@@ -55,6 +65,7 @@ __all__ = [
     "Delays",
     "Deviation",
     "DirectionResult",
+    "EarlyStopper",
     "EngineMeasurer",
     "EngineSession",
     "Generator",

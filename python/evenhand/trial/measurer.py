@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from evenhand.plan import Direction
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EngineSession, EventCallback
@@ -27,6 +27,15 @@ class Measurer(Protocol):
         Raises:
             EvenhandError: There could be no trial at all.
         """
+        ...
+
+
+@runtime_checkable
+class EarlyStopper(Protocol):
+    """A measurer whose trials may end as soon as they can no longer pass."""
+
+    def stop_no_trial_early(self) -> None:
+        """From now on every trial lasts to its end."""
         ...
 
 
@@ -149,6 +158,10 @@ class EngineMeasurer:
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         """See `Measurer.measure`."""
         return self.offer(Load(rate_fps=rate_fps, duration_s=duration_s))
+
+    def stop_no_trial_early(self) -> None:
+        """See `EarlyStopper`."""
+        self.stops_when_failed = False
 
     def offer(self, load: Load) -> TrialResult:
         """See `LoadMeasurer.offer`."""

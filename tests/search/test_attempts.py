@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was tried again until it passed is said with the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal, find_throughput, run_search
+from evenhand.search.attempts import uncharged_attempts
+from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
+from evenhand.trial.simulated import make_direction_document, make_trial_document
+
+LIMIT_FPS = 600_000.0
+
+
+@dataclass
+class Explained:
+    """Loses a frame in the first trials at each load that it can forward, which the tester might explain: INVALID, the load was offered."""
+
+    lossy_attempts: int
+    inner: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=LIMIT_FPS))
+    seen: dict[tuple[float, float], int] = field(default_factory=dict)
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        key = (duration_s, rate_fps)
+        self.seen[key] = self.seen.get(key, 0) + 1
+        if rate_fps > LIMIT_FPS or self.seen[key] > self.lossy_attempts:
+            return self.inner.measure(duration_s, rate_fps)
+        frames = round(rate_fps * duration_s)
+        direction = make_direction_document(intended=frames, offered=frames, received=frames - 1, duration_s=duration_s, rate_fps=rate_fps)
+        return TrialResult.from_contract(
+            make_trial_document(
+                trial=1, verdict=Verdict.INVALID, reasons=[{"code": "receiver_gap", "text": "simulated"}], frame_size=64,
+                rate_fps=rate_fps, duration_s=duration_s, loss_ratio_limit=0, directions={"forward": direction},
+            )
+        )  # fmt: skip
+
+
+GOALS = [
+    ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=60), Tst009Goal(max_fps=1e6, duration_s=1, final_duration_s=60),
+    MlrGoals(goals=(MlrGoal(name="NDR"),), max_fps=1e6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.search)
+def test_attempts_with_loss_that_did_not_count_are_in_the_result(goal: ThroughputGoal | MlrGoals) -> None:
+    """R2544-21: a device that passes only at the third attempt is not told apart by its throughput."""
+    document = run_search(Explained(lossy_attempts=2), goal).to_document()
+    assert document["throughput_fps_per_direction"] is not None
+    told = document["uncharged"]
+    assert told["load_fps"] == document["throughput_fps_per_direction"]
+    assert (told["attempt"], told["attempts_allowed"]) == (3, 9)
+    assert told["uncharged_at_load"] >= 2
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.search)
+def test_nothing_is_said_where_nothing_was_tried_again(goal: ThroughputGoal | MlrGoals) -> None:
+    assert run_search(Explained(lossy_attempts=0), goal).to_document()["uncharged"] is None
+
+
+def test_attempts_near_the_load_count_and_those_farther_away_do_not() -> None:
+    result = find_throughput(Explained(lossy_attempts=1), ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=60))
+    narrow, usual, wide = (
+        uncharged_attempts(result.trials, result.throughput_fps, precision=precision, patience=8) for precision in (0, 0.005, 0.5)
+    )
+    assert narrow is not None
+    assert usual is not None
+    assert wide is not None
+    assert narrow.near == 0
+    assert narrow.at_load == usual.at_load == wide.at_load
+    assert narrow.count <= usual.count < wide.count
+    assert "was confirmed by attempt 2 of 9; " in usual.text
+    assert uncharged_attempts(result.trials, None, precision=0.5, patience=8) is None
+
+
+def test_an_invalid_attempt_without_loss_is_not_counted() -> None:
+    device = SimulatedMeasurer(limit_fps=LIMIT_FPS, invalid_probability=0.3, seed=1)
+    result = find_throughput(device, ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=60, precision=0.1))
+    lossy = [t for t in result.trials if not t.result.is_valid and t.result.lost_frames and t.result.intended_fps <= LIMIT_FPS]
+    assert result.count(Verdict.INVALID) > 0
+    assert lossy == []

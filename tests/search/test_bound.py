@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A FAIL that was stopped early bounds no result while a queue that stands still may explain it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from evenhand.search import Outcome, Purpose, ThroughputGoal, find_throughput
+from evenhand.search.bound import leaves_doubt
+from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
+from evenhand.trial.simulated import make_direction_document, make_trial_document
+
+GOAL = ThroughputGoal(max_fps=1e6, duration_s=14, final_duration_s=14, precision=0.05)
+
+
+def cut_trial(*, rate_fps: float, duration_s: float, sent_s: float, lost_by_tenth: list[int]) -> TrialResult:
+    frames = round(rate_fps * sent_s)
+    direction = make_direction_document(
+        intended=frames, offered=frames, received=frames - sum(lost_by_tenth), duration_s=sent_s, rate_fps=rate_fps
+    )
+    direction["lost_by_tenth"] = lost_by_tenth
+    document = make_trial_document(
+        trial=1, verdict=Verdict.FAIL, reasons=[{"code": "loss", "text": "simulated"}], frame_size=64, rate_fps=rate_fps,
+        duration_s=sent_s, loss_ratio_limit=0, directions={"forward": direction},
+    )  # fmt: skip
+    return TrialResult.from_contract(document | {"intended_duration_s": duration_s, "stopped_early_s": sent_s})
+
+
+@dataclass
+class StandsStill:
+    """Above 400 kfps one of four queues holds its frames for seconds, and loses none up to the limit. Trials may be stopped early."""
+
+    inner: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=700_000))
+    stops: bool = True
+    cut: int = 0
+
+    def stop_no_trial_early(self) -> None:
+        self.stops = False
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        if not self.stops or rate_fps <= 400_000:
+            return self.inner.measure(duration_s, rate_fps)
+        self.cut += 1
+        share = round(rate_fps / 10 / 4)
+        return cut_trial(rate_fps=rate_fps, duration_s=duration_s, sent_s=4.0, lost_by_tenth=[0] * 15 + [share] * 25)
+
+
+def test_a_queue_that_stands_still_is_no_bound() -> None:
+    """R2544-19, R2544-21: the bound is tried to its end, and from there on every trial is."""
+    device = StandsStill()
+    result = find_throughput(device, GOAL)
+    assert result.outcome is Outcome.FOUND
+    assert result.throughput_fps is not None
+    assert 0.95 * 700_000 <= result.throughput_fps <= 700_000
+    assert result.upper_fps is not None
+    assert result.upper_fps > 700_000
+    bounds = [trial for trial in result.trials if trial.purpose is Purpose.BOUND]
+    assert bounds
+    assert all(trial.result.stopped_early_s is None for trial in bounds)
+    assert device.cut > 0
+    after = result.trials[bounds[0].number :]
+    assert all(trial.result.stopped_early_s is None for trial in after)
+
+
+def test_a_device_below_its_minimum_is_tried_to_the_end_too() -> None:
+    goal = replace(GOAL, min_fps=500_000)
+    assert find_throughput(StandsStill(), goal).outcome is Outcome.FOUND
+
+
+@pytest.mark.parametrize(
+    ("lost_by_tenth", "is_in_doubt"),
+    [
+        ([0] * 15 + [2500] * 25, True),  # a queue of four stands still
+        ([0] * 15 + [160] * 25, True),  # one of 64
+        ([10_000] * 40, True),
+        ([0] * 15 + [2500] * 15 + [0] * 10, False),  # all that came after it came back
+        ([2] * 40, False),  # 0.02 %: no queue is so small
+        ([0] * 10 + [1] + [0] * 29, False),
+    ],
+)
+def test_what_is_missing_up_to_the_end_leaves_a_doubt(lost_by_tenth: list[int], is_in_doubt: bool) -> None:
+    result = cut_trial(rate_fps=100_000, duration_s=60, sent_s=4.0, lost_by_tenth=lost_by_tenth)
+    assert leaves_doubt(result) is is_in_doubt
+    assert not leaves_doubt(replace(result, stopped_early_s=None))
+
+
+def test_a_device_that_loses_is_bounded_all_the_same() -> None:
+    """The bound costs one whole trial at most."""
+    early = SimulatedMeasurer(limit_fps=634_567, stops_when_failed=True)
+    result = find_throughput(early, GOAL)
+    whole = find_throughput(SimulatedMeasurer(limit_fps=634_567), GOAL)
+    assert (result.throughput_fps, result.upper_fps) == (whole.throughput_fps, whole.upper_fps)
+    assert sum(trial.purpose is Purpose.BOUND for trial in result.trials) <= 1
