@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Required, TypedDict, Unpack
 
 import pytest
@@ -191,10 +192,10 @@ def test_a_lower_bound_that_a_full_length_trial_refutes_is_none() -> None:
 
 def test_short_trials_that_a_full_length_one_has_refuted_are_no_lower_bound() -> None:
     """R2544-20: loads above the limit passed short trials; then a full-length one failed, and the tester keeps nothing any more."""
-    whole = search(SimulatedMeasurer(limit_fps=400_000, buffer_frames=200_000))
+    device = SimulatedMeasurer(limit_fps=400_000, knee_fps=399_000, buffer_frames=200_000)  # beside a knee nothing tells that a queue fills
+    whole = search(replace(device, trials=[]))
     refuted = next(i for i, t in enumerate(whole.trials, start=1) if t.is_full_length)
-    gone = SimulatedMeasurer(limit_fps=400_000, buffer_frames=200_000, invalid_trials=range(refuted + 1, 1000), is_load_offered=False)
-    bound = search(gone)
+    bound = search(replace(device, trials=[], invalid_trials=range(refuted + 1, 1000), is_load_offered=False))
     assert bound.outcome is Outcome.TESTER_LIMIT
     assert bound.highest_passed_fps is not None
     assert bound.highest_passed_fps > 400_000
