@@ -110,7 +110,7 @@ TEST_CASE("a stall does not hide that a queue is filling") {
     CHECK(std::abs(found->sustainable_fps / capacity_fps - 1) < 0.01);
 }
 
-TEST_CASE("service times that vary make hardly ever a note at 99 %, and leave it at 105 %") {
+TEST_CASE("service times that vary make no note at 99 %, and leave it at 110 %") {
     std::mt19937_64 random{7};  // NOLINT: the same each time
     std::exponential_distribution<double> service{capacity_fps};
     const Device device{.service_s = [&] { return service(random); }};

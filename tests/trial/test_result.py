@@ -139,3 +139,19 @@ def test_reasons_that_hold_for_both_directions_are_said_once() -> None:
         ("loss", "reverse: lost 4 of 100 frames"),
         ("link", "left: the link was down"),
     ]
+
+
+def test_a_filling_queue_is_read_and_one_that_contradicts_the_contract_is_refused() -> None:
+    """What the engine says of a queue is beside the verdict: slope, sustainable load, and the delays that they come from."""
+    replies = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
+    document = next(d for d in replies if d.get("response") == "trial" and "queue_filling" in d["directions"]["forward"])
+    result = TrialResult.from_contract(document)
+    forward = result.directions["forward"]
+    assert forward.queue_filling is not None
+    assert (forward.queue_filling.slope, forward.queue_filling.sustainable_fps) == (0.05, 95_238)
+    assert result.sustainable_fps == 95_238
+    assert sum(each.frames for each in forward.delay_by_slice) == forward.received_frames
+    assert "queue_filling" in {note.code for note in result.notes}
+    document["directions"]["forward"]["queue_filling"] = {"slope": "steep"}
+    with pytest.raises(EngineError, match="outside the contract"):
+        TrialResult.from_contract(document)
