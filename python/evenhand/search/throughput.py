@@ -128,7 +128,10 @@ class _Search:
         return is_bound_in_doubt(self.trials, upper_fps)
 
     def _measure_bound(self) -> SearchTrial | None:
-        """Make the trial at the upper bound to its end: the bound holds, or is taken back. If it stays INVALID, the FAIL that was seen holds."""
+        """Make the trial at the upper bound to its end: the bound holds, or is taken back.
+
+        If it stays INVALID, the FAIL that was seen holds.
+        """
         load_fps = self.bracket.upper_fps
         assert load_fps is not None
         self.whole_loads.add(load_fps)
