@@ -86,6 +86,23 @@ def test_the_elements_that_work_are_those_that_were_predicted(name: str, hosts: 
     assert counters["neighbors"]["entries"] == 2  # SEED-19
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
+def test_a_router_that_holds_frames_for_seconds_is_not_stopped_early(name: str) -> None:
+    """R2544-19: it loses none, so a trial that may stop early passes as one that may not."""
+    plan = make_plan(name)
+    stall = Stall(every_ms=5000, for_ms=3500, queue_frames=16384)
+    with reference_router(plan, ReferenceDut(stall=stall)) as router:
+        document = measure(
+            router, plan, rate_fps=1000, duration_s=9, stop_when_failed=True,
+            waits={"after_routing_s": 0, "after_learning_s": 0, "residual_s": 4, "restabilize_s": 0},
+            limits={"longest_overdue_us": 1e5, "overdue_tolerance": 1},
+        )  # fmt: skip
+    assert document["verdict"] != "FAIL", document["reasons"]
+    assert "stopped_early_s" not in document
+    assert sum(direction["lost_frames"] for direction in document["directions"].values()) == 0
+
+
 def test_a_silent_memif_tells_of_queues_that_nobody_polls() -> None:
     """The tester cannot see how many queues the other end sends on; Open vSwitch answers on its queue 1. It can say that this may be it."""
     with reference_router(make_plan("gateway-v6"), ReferenceDut()) as router, engine() as session:
