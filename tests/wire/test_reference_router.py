@@ -26,7 +26,7 @@ from evenhand.errors import EngineError, HostError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.programs import ROUTER, find_program
-from evenhand.reference import Defects, ReferenceDut, ReferenceRouter, reference_router
+from evenhand.reference import Defects, ReferenceDut, ReferenceRouter, Stall, reference_router
 from tests.wire.wire_session import MOST_ATTEMPTS, QUIET_FPS, Document, cpus, engine, open_ports, run_trial, until, was_sent_whole
 
 CONTRACT = Path(__file__).parents[2] / "contract"
