@@ -26,10 +26,12 @@ double median_of(std::vector<double> values) {
 /// By how much delays grow in a slice, if they grow steadily.
 std::optional<double> steady_step(std::span<const double> delays_s, double slice_s) {
     std::vector<double> steps;
+    steps.reserve(delays_s.size());
     for (std::size_t i = 1; i < delays_s.size(); ++i) steps.push_back(delays_s[i] - delays_s[i - 1]);
     const double middle = median_of(steps);
     if (middle <= 0) return {};
     std::vector<double> distances;
+    distances.reserve(steps.size());
     for (const double step : steps) distances.push_back(std::abs(step - middle));
     const double reach = odd_spreads * std::max(mad_to_sigma * median_of(distances), middle / 10);
     double sum = 0;
