@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evenhand.analysis.device import ip_version, is_direct, plan_of, sent_plan
+from evenhand.analysis.drift import drift_of, heed_in_verdict
 from evenhand.analysis.medians import Measured, MedianRatio, Pool, median_ratio
 from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
@@ -87,7 +88,8 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
         elif is_hiding and ports.kind == "same":
             hashes_ports = False
     key = many.curve.key
-    return BiasVerdict(
+    measured = [by_key[point.key] for point in {p.key: p for p in (pair, *many.curve.measured)}.values()]
+    verdict = BiasVerdict(
         plan=key.plan,
         frame_size=key.frame_size,
         hash_type=key.hash_type,
@@ -101,6 +103,7 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord]) -> BiasVer
         sentence=_sentence(finding, many, pair, hashes_ports=hashes_ports, is_varying=varying is not None),
         certainty=finding.certainty,
     )
+    return heed_in_verdict(verdict, drift_of(measured))
 
 
 def _is_one_of_n(share: float | None) -> bool:
