@@ -32,6 +32,7 @@ RELEVANT_DRIFT = 0.025
 SAFE = 2.0
 """A change so many times larger than the drift stands: in no order could the drift have made it."""
 PERMUTATIONS = 999
+LEAST_OF_BLOCK = 3
 ONE_AFTER_THE_OTHER = "The repetitions of each point were made one after the other: a DUT that drifted meanwhile would look the same."
 
 
@@ -45,7 +46,7 @@ class Drift:
     change: float
     """From the first to the last round, relative: -0.03 is 3 percent lower."""
     range: float
-    """Between the highest and the lowest round, relative."""
+    """Between the highest and the lowest round, or block of a point, relative."""
     p_value: float | None
     """The lower of both tests', times their number; None: too few values."""
 
@@ -111,7 +112,7 @@ def drift_of(points: Sequence[PointRecord]) -> Drift | None:
         is_in_rounds=is_in_rounds,
         rounds=len(numbers),
         change=math.expm1(levels[-1] - levels[0]),
-        range=math.expm1(max(levels) - min(levels)),
+        range=math.expm1(max(max(levels) - min(levels), _between_blocks(values))),
         p_value=p_value,
     )
 
@@ -164,6 +165,18 @@ def _relative(made: Sequence[tuple[str, Repetition]]) -> list[_Value]:
         found += [
             _Value(point=name, relative=math.log(r.value or 1.0) - of_point[name], round=number, block=blocks[name]) for _, r in group
         ]
+    return found
+
+
+def _between_blocks(values: Sequence[_Value]) -> float:
+    """The largest difference between two blocks of a point, where blocks have values enough for a median."""
+    found = 0.0
+    for of_point in _by_point(values):
+        blocks: dict[int, list[float]] = {}
+        for value in of_point:
+            blocks.setdefault(value.block, []).append(value.relative)
+        medians = [median(block) for block in blocks.values() if len(block) >= LEAST_OF_BLOCK]
+        found = max(found, max(medians) - min(medians)) if medians else found
     return found
 
 
