@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the order of a campaign makes a verdict: a DUT without any effect of its addresses, that drifts, as the project's analysis sees it.
+"""Whether the order of a campaign makes a verdict: the project's analysis of a DUT that drifts, and has no effect of its addresses.
 
-17 points of ten repetitions with 0.5 % noise, measured one after the other or in rounds. The exit code is 1 if more than 5 % of the campaigns
-in rounds get a wrong verdict of any kind. `campaign_order.py 30` makes 30 campaigns a cell.
+17 points of ten repetitions with 0.5 % noise, measured one after the other or in rounds. The exit code is 1 if more than 5 % of the
+campaigns in rounds get a wrong verdict of any kind. `campaign_order.py 30` makes 30 campaigns a cell.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pieces import record as keep
 
@@ -125,14 +126,14 @@ def simulate(order: str, drift: str, campaigns: int) -> dict[str, float]:
 
 def main() -> int:
     campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else CAMPAIGNS
-    rows = []
+    rows: list[dict[str, Any]] = []
     print(f"{'order':20} {'drift':22}" + "".join(f"{kind:>12}" for kind in (*KINDS, "withheld")))
     for order in ORDERS:
         for drift in DRIFTS:
             shares = simulate(order, drift, campaigns)
             rows.append({"order": order, "drift": drift, **shares})
             print(f"{order:20} {drift:22}" + "".join(f"{100 * share:10.1f} %" for share in shares.values()), flush=True)
-    wrong = [row for row in rows if row["order"] != ORDERS[0] and any(float(row[kind]) > MOST for kind in KINDS)]
+    wrong = [row for row in rows if row["order"] != ORDERS[0] and any(row[kind] > MOST for kind in KINDS)]
     keep("campaign_order", {"campaigns_per_cell": campaigns, "repetitions": REPETITIONS, "noise": NOISE, "cells": rows})
     print("campaign_order: " + ("all right" if not wrong else f"WRONG: {[(row['order'], row['drift']) for row in wrong]}"))
     return 1 if wrong else 0
