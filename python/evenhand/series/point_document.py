@@ -35,6 +35,7 @@ def check_point(point: Point) -> None:
         all(isinstance(text, str) for text in (point.key, point.suite))
         and all(isinstance(whole, int) and not isinstance(whole, bool) and whole >= 1 for whole in wholes)
         and point.procedure in get_args(ProcedureName)
+        and point.rounds <= point.repetitions
         and are_sound(point)
         and isinstance(point.goal, Mapping)
     )
