@@ -36,15 +36,19 @@ class CampaignDisplay(ProgressDisplay):
         self._replayed = 0
         """Trials that come back as if they were made now, and are counted already."""
         self._places = 1
+        self._repetitions = sum(status.point.repetitions for status in status.points)
+        self._where = ""
+        """Which round, and which of its points."""
         self._has_told_loads = True  # trials get no lines here
         self.remedy = 'limits = "host" in [every-suite]'
 
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
         """What a campaign tells, or one of its procedures."""
         match event:
-            case PointBegan(point=point):
+            case PointBegan(point=point, place=place):
                 number = len(self._points) - len(self._left) + 1
-                self.say(f"{number} of {len(self._points)}: {point.key}", style="bold")
+                self._where = str(place) if place is not None and place.rounds > 1 else ""
+                self.say(f"{self._where or f'{number} of {len(self._points)}'}: {point.key}", style="bold")
             case RepetitionBegan(job=job, stored_trials=stored):
                 self._repetition_began_s = time.monotonic()
                 if stored:
@@ -119,7 +123,7 @@ class CampaignDisplay(ProgressDisplay):
         done = len(self._points) - len(self._left)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
-            ProgressBar(total=len(self._points), completed=done, width=20),
-            Text(f"{done} of {len(self._points)} points · {self._summary()}"),
+            ProgressBar(total=self._repetitions, completed=self._repetitions - sum(self._left.values()), width=20),
+            Text(f"{self._where or f'{done} of {len(self._points)} points'} · {self._summary()}"),
         )
         self._live.update(Group(bar, self._line("")))

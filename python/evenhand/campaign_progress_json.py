@@ -14,10 +14,11 @@ class JsonCampaignProgress(JsonProgress):
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
         """What a campaign tells, or one of its procedures."""
         match event:
-            case PointBegan(point=point):
-                self.write("point", point=point.key)
+            case PointBegan(point=point, place=place):
+                in_round = {} if place is None else {"round": place.round, "rounds": place.rounds}
+                self.write("point", point=point.key, **in_round)
             case RepetitionBegan(job=job, stored_trials=stored):
-                self.write("repetition", point=job.point.key, repetition=job.repetition, stored_trials=stored)
+                self.write("repetition", point=job.point.key, repetition=job.repetition, round=job.place.round, stored_trials=stored)
             case RepetitionEnded(job=job):
                 self.write("repetition_ended", point=job.point.key, repetition=job.repetition, value=event.value, reason=event.reason)
             case PointEnded(point=point, reason=reason):

@@ -27,6 +27,7 @@ from evenhand.campaign import (
     seed_of,
 )
 from evenhand.campaign.options import AFTER
+from evenhand.errors import RequestError
 from evenhand.plan import TOPOLOGIES, plan_title
 from evenhand.procedure import BackToBackGoal, DelayGoal, DelayTest, RecoveryGoal
 from evenhand.search import MlrGoals, ThroughputGoal
@@ -79,6 +80,47 @@ def test_every_point_is_measured_as_often_as_asked_and_by_seeds_of_its_own(plan:
     assert jobs(plan) == made
     for before, after in pairwise(made):
         assert after.point.key != before.point.key or after.repetition == before.repetition + 1
+        assert after.point.suite != before.point.suite or AFTER in after.point.goal or after.place.round >= before.place.round
+
+
+@settings(max_examples=25, deadline=None)
+@given(plans())
+def test_a_round_has_every_point_once_and_its_share_of_the_repetitions(plan: CampaignPlan) -> None:
+    """SEED-72: a DUT that drifts does so for all points; one of several repetitions is never made in a single block."""
+    for point in plan.points:
+        of_point = [job for job in jobs(plan) if job.point.key == point.key]
+        blocks = [len([job for job in of_point if job.place.round == number]) for number in range(1, point.rounds + 1)]
+        assert sum(blocks) == point.repetitions
+        assert max(blocks) - min(blocks) <= 1
+        assert len(blocks) >= min(2, point.repetitions)
+        assert {job.place.point for job in of_point} <= set(range(1, of_point[0].place.points + 1))
+
+
+def test_each_round_has_an_order_of_its_own_and_the_first_begins_with_the_single_pair() -> None:
+    """SEED-02: otherwise whatever the DUT does at first would be that pair's in every round."""
+
+    def orders(**keys: Any) -> list[list[int]]:
+        made = jobs(expanded({"hosts": "doubling", "repetitions": 10}, **keys))
+        return [[job.point.hosts[0] for job in made if job.place.round == number] for number in range(1, 11)]
+
+    found = orders()
+    assert all(sorted(order) == [*DOUBLED, 65534] for order in found)
+    assert found[0][0] == 1
+    assert any(order[0] != 1 for order in found[1:])
+    assert len({tuple(order) for order in found}) == 10
+    assert orders() == found != orders(seed=2)
+
+
+def test_rounds_are_few_where_each_costs_a_setting_up_of_the_dut_and_never_one() -> None:
+    """Hooks, hands and hash types: two blocks, unless the file wants more."""
+    hook = {"hooks": {"before-point": "true"}}
+    for suite, keys, rounds in (
+        ({}, {}, 10), (hook, {}, 2), ({}, {"order": "in-turn"}, 2), ({"hash-types": ["type1", "type2"]}, {}, 2),
+        ({"rounds": 5, **hook}, {}, 5), ({"rounds": 20}, {}, 10), ({"repetitions": 1, "rounds": 1}, {}, 1),
+    ):  # fmt: skip
+        assert {point.rounds for point in expanded({"hosts": [1, 4], **suite}, **keys).points} == {rounds}, suite
+    with pytest.raises(RequestError, match="1 round of 10 repetitions"):
+        expanded({"hosts": [1, 4], "rounds": 1})
 
 
 @settings(max_examples=25, deadline=None)
@@ -89,12 +131,14 @@ def test_single_pairs_come_first_and_throughputs_before_what_takes_them(plan: Ca
     many: set[str] = set()
     for job in jobs(plan):
         point = job.point
-        if point.is_single_pair:
-            assert point.suite not in many
+        stage = f"{point.suite} {AFTER in point.goal}"
+        if point.is_single_pair and job.place.round == 1:
+            assert stage not in many
         else:
-            many.add(point.suite)
+            many.add(stage)
         assert point.goal.get(AFTER) is None or point.goal[AFTER] in done
-        done.add(point.key)
+        if job.repetition == point.repetitions:
+            done.add(point.key)
     by_suite = {suite["name"]: suite for suite in plan.spec["suite"]}
     without = {deviation.text for deviation in deviations_of(plan)}
     for name, suite in by_suite.items():

@@ -182,3 +182,20 @@ def test_the_page_s_target_is_checked_before_any_run_is_read(evenhand: Run, meas
         assert ended.code in (2, 3)
         assert f"--html {html}" in ended.err
     assert Path("notes.html").read_text() == "mine"
+
+
+def test_sessions_of_both_sides_are_named_by_against(evenhand: Run, measure: Measure) -> None:
+    """A run is one session; several of each side make the session the unit."""
+    before = [measure(f"a{i}.evenhand", fps) for i, fps in enumerate((640_000, 660_000, 620_000, 650_000))]
+    after = [measure(f"b{i}.evenhand", fps) for i, fps in enumerate((500_000, 520_000, 510_000, 490_000))]
+    assert "Each run is one session" in evenhand("compare", before[0], after[0]).out
+    against = [word for run in after for word in ("--against", run)]
+    document = evenhand("compare", *before, *against, "--json").json
+    assert document["unit"] == "session"
+    assert document["runs"][1]["sessions"] == [run.name for run in after]
+    (point,) = document["points"]
+    assert point["others"][0]["is_different"] is True
+    assert point["others"][0]["ratio"]["counts"] == [4, 4]
+    ended = evenhand("compare", *before, *against, "--fail-below", "0.95")
+    assert ended.code == 1
+    assert "Each value is a session's" in ended.out

@@ -17,6 +17,7 @@ from evenhand.analysis.model import (
     Ratio,
     Shape,
 )
+from evenhand.analysis.sessions import compare_sessions
 from evenhand.analysis.testbeds import BedDifference, BedsVerdict, compare_testbeds, values_by_testbed
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Shape",
     "analyse",
     "compare",
+    "compare_sessions",
     "compare_testbeds",
     "values_by_testbed",
 ]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evenhand.analysis.device import KnownDevice, ip_version, is_direct, known_device, plan_of, sent_plan
+from evenhand.analysis.drift import drift_of, heed_in_verdict
 from evenhand.analysis.medians import Measured, MedianRatio, Pool, median_ratio
 from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
@@ -90,7 +91,8 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord], device: Kn
         elif is_hiding and ports.kind == "same":
             hashes_ports = False
     key = many.curve.key
-    return BiasVerdict(
+    measured = [by_key[point.key] for point in {p.key: p for p in (pair, *many.curve.measured)}.values()]
+    verdict = BiasVerdict(
         plan=key.plan,
         frame_size=key.frame_size,
         hash_type=key.hash_type,
@@ -119,6 +121,7 @@ def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str
         f"Predicted from its hash and table: one address pair gets {format_ratio(pair.predicted / plateau)} of its plateau,"
         f" {format_count(many.addresses)} addresses a side get {format_ratio(of_many / plateau)}{table}."
     )
+    return heed_in_verdict(verdict, drift_of(measured))
 
 
 def _is_one_of_n(share: float | None) -> bool:

@@ -27,6 +27,13 @@ METHOD = (
     " a factor, it covers that with the probability in brackets, however the independent repetitions are distributed."
 )
 TOO_FEW = "Intervals need four repetitions or more in both runs."
+ONE_SESSION = (
+    "Each run is one session: the intervals hold the noise within it, not what changes from one session to the next, such as a reboot, so"
+    " two runs of the same DUT may differ. To cover that, measure several sessions of each side and name them all: evenhand compare A1 A2"
+    " A3 A4 --against B1 --against B2 --against B3 --against B4."
+)
+OF_SESSIONS = "Each value is a session's, the median of its repetitions: what changes from one session to the next is part of the noise."
+TOO_FEW_SESSIONS = "Intervals need four sessions or more of both sides."
 NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.")
 """Of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was started, which is no set-up."""
 
@@ -145,9 +152,11 @@ class ComparedRun:
     file: str
     name: str
     created_at: str
+    sessions: tuple[str, ...] = ()
+    """Files of a side whose values are those of its sessions; empty: a run whose values are those of its repetitions."""
 
     def to_document(self) -> dict[str, Any]:
-        return {"file": self.file, "name": self.name, "created_at": self.created_at}
+        return {"file": self.file, "name": self.name, "created_at": self.created_at, "sessions": list(self.sessions)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +184,10 @@ class Comparison:
     differences: tuple[SetupDifference, ...]
     notes: tuple[str, ...] = ()
     """What makes their points no other question, but may move an answer within the brackets of the searches."""
+
+    @property
+    def is_of_sessions(self) -> bool:
+        return any(run.sessions for run in self.runs)
 
     def performances(self, other: int) -> list[float]:
         """Of all points that have one; `other` counts from 0, the second run."""
@@ -209,6 +222,8 @@ class Comparison:
             "differences": [difference.to_document() for difference in self.differences],
             "notes": list(self.notes),
             "method": METHOD,
+            "unit": "session" if self.is_of_sessions else "repetition",
+            "assumption": OF_SESSIONS if self.is_of_sessions else ONE_SESSION,
         }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from evenhand.analysis.device import KnownDevice, known_device
+from evenhand.analysis.drift import drift_of, heed_in_shape
 from evenhand.analysis.model import Curve, CurveKey, CurvePoint, Degradation
 from evenhand.analysis.plateau import find_shape
 from evenhand.procedure.statistics import Statistics
@@ -49,11 +50,13 @@ def _curve(key: CurveKey, records: Sequence[PointRecord], device: KnownDevice | 
     figure = FIGURES[key.procedure]
     predictable = device if key.procedure == "throughput" else None
     points = tuple(sorted((_curve_point(record, predictable) for record in records), key=lambda point: (point.addresses, point.hosts)))
+    drift = drift_of(records)
     return Curve(
         key=key,
         figure=figure,
         points=points,
-        shape=find_shape(points, figure) if figure.is_higher_better else None,
+        shape=heed_in_shape(find_shape(points, figure), drift) if figure.is_higher_better else None,
+        drift=drift,
         predicted_plateau=None if predictable is None else predictable.plateau_fps(records[-1]),
         degradations=degradations_of(points, is_higher_better=figure.is_higher_better),
     )

@@ -17,6 +17,7 @@ from evenhand.series.campaign import Figure, HashType, PointState, ProcedureName
 from evenhand.units import format_count
 
 if TYPE_CHECKING:
+    from evenhand.analysis.drift import Drift
     from evenhand.analysis.testbeds import BedsVerdict
 
 
@@ -216,6 +217,8 @@ class Curve:
     """As `CurvePoint.predicted`: with an even load and a table that costs nothing."""
     degradations: tuple[Degradation, ...]
     """Against one address pair (R8219-17); none without that."""
+    drift: Drift | None = None
+    """Of the DUT, while these points were measured; None: it is not known when they were, or nothing is repeated."""
 
     @property
     def title(self) -> str:
@@ -233,6 +236,7 @@ class Curve:
             "points": [point.to_document() for point in self.points],
             "shape": None if self.shape is None else self.shape.to_document(),
             "predicted_plateau": self.predicted_plateau,
+            "drift": None if self.drift is None else self.drift.to_document(),
             "degradations": [degradation.to_document() for degradation in self.degradations],
         }
 

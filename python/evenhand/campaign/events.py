@@ -6,16 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evenhand.campaign.jobs import Job
+from evenhand.campaign.jobs import Job, Place
 from evenhand.procedure import ProcedureEvent
 from evenhand.series.campaign import HookRun, Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointBegan:
-    """A point is measured from now on."""
+    """A point is measured from now on: all of it, or what a round has of it."""
 
     point: Point
+    place: Place | None = None
+    """None: it cannot be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,6 +151,9 @@ class Suite(_Table):
     """What the DUT is set to. None: the file does not say."""
     repetitions: Repeats | None = None
     """Complete executions of a point. None: 10 (SEED-72); 1 of a procedure that repeats itself."""
+    rounds: Repeats | None = None
+    """In how many rounds over all points of the suite the repetitions are made. None: one for each repetition; 2 where setting up the DUT
+    for a point may cost much (`points.COSTLY_ROUNDS`)."""
     inner_repetitions: Repeats | None = None
     """`--repetitions` of latency, pdv, back-to-back and recovery. None: as the verb has it."""
     single_pair_first: bool = True

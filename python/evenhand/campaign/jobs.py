@@ -18,6 +18,22 @@ _NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in a campaign something is measured."""
+
+    round: int
+    """From 1."""
+    rounds: int
+    point: int
+    """Its place among the points of the round, from 1."""
+    points: int
+
+    def __str__(self) -> str:
+        points = f"{self.point} of {self.points}"
+        return points if self.rounds == 1 else f"round {self.round} of {self.rounds}, {points} points"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One repetition of one point."""
 
@@ -26,29 +42,40 @@ class Job:
     """From 1."""
     seed: int
     """Its own."""
+    place: Place = Place(round=1, rounds=1, point=1, points=1)
 
 
 def jobs(plan: CampaignPlan) -> tuple[Job, ...]:
     """Every repetition of every point, in the order of measuring.
 
-    Suite by suite, all repetitions of a point in a row. Within a suite points with a single address pair come first (SEED-02). The others
-    are shuffled if the plan says so, by its seed: else a DUT that drifts, because it warms up or its tables fill, would look like a trend
-    over the number of hosts. A point that takes its load from another one comes after all those that give it.
+    Suite by suite, and in rounds: each has a share of the repetitions of all points, so that a DUT that drifts, because it warms up or
+    its tables fill, does so for all of them. Each round has an order of its own, shuffled by the plan's seed if the plan says so. In the
+    first one points with a single address pair come first (SEED-02). Points that take their load from another one have rounds of their
+    own, after those of all that give it.
     """
-    ordered: list[Point] = []
+    found: list[Job] = []
     for suite in dict.fromkeys(point.suite for point in plan.points):
         of_suite = [point for point in plan.points if point.suite == suite]
-        single = [point for point in of_suite if point.is_single_pair]
-        others = [point for point in of_suite if not point.is_single_pair]
-        if plan.order == "shuffled":
-            random.Random(seed_of(plan.seed, f"order of {suite}", 0)).shuffle(others)
-        for group in (single, others):
-            ordered += sorted(group, key=lambda point: AFTER in point.goal)
-    return tuple(
-        Job(point=point, repetition=number, seed=seed_of(plan.seed, point.key, number))
-        for point in ordered
-        for number in range(1, point.repetitions + 1)
-    )
+        for is_after in (False, True):
+            stage = [point for point in of_suite if (AFTER in point.goal) == is_after]
+            rounds = max((point.rounds for point in stage), default=0)
+            for number in range(1, rounds + 1):
+                ordered = _order_of_round(plan, suite, of_suite, number)
+                points = [point for point in ordered if (AFTER in point.goal) == is_after and point.rounds >= number]
+                for place, point in enumerate(points, start=1):
+                    where = Place(round=number, rounds=rounds, point=place, points=len(points))
+                    for repetition in plan.numbers_in_round(point, number):
+                        seed = seed_of(plan.seed, point.key, repetition)
+                        found.append(Job(point=point, repetition=repetition, seed=seed, place=where))
+    return tuple(found)
+
+
+def _order_of_round(plan: CampaignPlan, suite: str, points: Sequence[Point], number: int) -> list[Point]:
+    first = [point for point in points if number == 1 and point.is_single_pair]
+    others = [point for point in points if number > 1 or not point.is_single_pair]
+    if plan.order == "shuffled":
+        random.Random(seed_of(plan.seed, f"order of {suite}", number - 1)).shuffle(others)
+    return first + others
 
 
 def seed_of(seed: int, key: str, repetition: int) -> int:

@@ -52,7 +52,7 @@ LOOK_AGAIN_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointOrder:
-    """What is left to be measured of one point, and all that it takes. It can be pickled, and measured elsewhere."""
+    """What is left to be measured of one point in a round, and all that it takes. It can be pickled, and measured elsewhere."""
 
     point: Point
     jobs: tuple[Job, ...]
@@ -71,6 +71,8 @@ class PointOrder:
     """Which run this is, for a DUT that it sets up (see `dut_setup.name_of_run`)."""
     lab_wish: LabWish
     """What a lab is set up for, where the testbed is one: for all points of the suite."""
+    is_last: bool = True
+    """Nothing of the point is left for a later round."""
 
 
 class RepetitionKeeper(Recorder, Replay, Protocol):
@@ -123,7 +125,7 @@ def measure_point(
         KeyboardInterrupt: A trial was stopped.
     """
     point = order.point
-    on_event(PointBegan(point=point))
+    on_event(PointBegan(point=point, place=order.jobs[0].place))
     reason = None
     try:
         _run_hook("before_point", order, keeper, on_event)
@@ -141,7 +143,8 @@ def measure_point(
             _run_hook("after_point", order, keeper, on_event)
     if reason is not None:
         keeper.end_point(point, reason)
-    on_event(PointEnded(point=point, reason=reason))
+    if reason is not None or order.is_last:
+        on_event(PointEnded(point=point, reason=reason))
 
 
 def _measure_on(setup: Setup, order: PointOrder, keeper: Keeper[Kept], engine: Path | None, on_event: OnCampaignEvent) -> str | None:

@@ -21,13 +21,15 @@ from evenhand.series.folders import without_folders
 from evenhand.testbed.vlan import TAG_OCTETS
 
 DOUBLING, MAXIMUM = "doubling", "max"
+COSTLY_ROUNDS = 2
+"""Where the DUT is set up for a point by hand, by a hook, or for its hash: the fewest that keep a drift apart from the addresses."""
 ONE_PAIR = ((1, 1), (1, 1))
 """Hosts and networks of both sides (SEED-02)."""
 ONE_SIZE: tuple[ProcedureName, ...] = ("back-to-back", "burst", "recovery")
 """Procedures whose frames are all of one size."""
 _PLAN_KEYWORDS = ("mix", "host_mode", "network_mode", "fixed_source", "fixed_source_network", "common_network", "source_ports",
                   "destination_ports")  # fmt: skip
-_STRUCTURE = ("name", "procedure", "plan", "hosts", "networks", "frame-sizes", "hash-types", "repetitions", "inner-repetitions",
+_STRUCTURE = ("name", "procedure", "plan", "hosts", "networks", "frame-sizes", "hash-types", "repetitions", "rounds", "inner-repetitions",
               "single-pair-first", "hooks", "direction", *(keyword.replace("_", "-") for keyword in _PLAN_KEYWORDS))  # fmt: skip
 
 
@@ -63,6 +65,15 @@ class CampaignPlan:
         place, share = self.on_each_testbed.index(testbed), point.repetitions // len(self.on_each_testbed)
         return range(place * share + 1, (place + 1) * share + 1)
 
+    def numbers_in_round(self, point: Point, number: int) -> tuple[int, ...]:
+        """Of the repetitions that are made in this round, from 1: on each testbed as many as in any other round, or one more."""
+        found: list[int] = []
+        for testbed in self.on_each_testbed or ("",):
+            numbers = self.numbers_on(point, testbed)
+            begin, end = (len(numbers) * ended // point.rounds for ended in (number - 1, number))
+            found += numbers[begin:end]
+        return tuple(found)
+
 
 def expand(file: CampaignFile) -> CampaignPlan:
     """All points of a campaign. Whatever can be refused without a DUT is refused here, before anything is measured.
@@ -76,7 +87,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
         where = f"{file.where}: suite {suite.name!r}"
         _check_hash_types(suite, file, where)
         _check_options(suite, file)
-        found = _points_of(suite, where)
+        found = _points_of(suite, file, where)
         points += found
         suites.append(_spec_of(suite, found))
     _check_keys(points, file.where)
@@ -95,7 +106,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
     )  # fmt: skip
 
 
-def _points_of(suite: Suite, where: str) -> list[Point]:
+def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
     for given, key in ((suite.procedure, "procedure"), (suite.hash_types or (), "hash-types")):
         _check_once(given, f"{where}: {key}")
     with placed(where):
@@ -115,11 +126,12 @@ def _points_of(suite: Suite, where: str) -> list[Point]:
         parts = [suite.name, procedure, _short(size), *([hash_type] if len(hash_types) > 1 and hash_type else []), n]
         if _takes_throughput(procedure, goal, suite, where):
             goal[AFTER] = "/".join(str(part) for part in (suite.name, "throughput", *parts[2:]))
+        repetitions = suite.repetitions or (1 if procedure in REPEATS_ITSELF else DEFAULT_REPETITIONS)
         point = Point(
             key="/".join(str(part) for part in parts), suite=suite.name, number=len(points), procedure=procedure, plan=whole.title,
             plan_options=options, hosts=hosts, networks=of_networks, frame_size=_short(size),
             directions=read_directions(DirectionName(suite.direction)), hash_type=hash_type, goal=goal,
-            repetitions=suite.repetitions or (1 if procedure in REPEATS_ITSELF else DEFAULT_REPETITIONS),
+            repetitions=repetitions, rounds=_rounds_of(suite, file, repetitions),
         )  # fmt: skip
         with placed(where):
             if procedure in ONE_SIZE:
@@ -127,6 +139,19 @@ def _points_of(suite: Suite, where: str) -> list[Point]:
             read_point(point)
         points.append(point)
     return points
+
+
+def _rounds_of(suite: Suite, file: CampaignFile, repetitions: int) -> int:
+    """RequestError for one round of several repetitions: then nothing tells a drift of the DUT from an effect of its addresses."""
+    if suite.rounds == 1 and repetitions > 1:
+        raise RequestError(
+            f"1 round of {repetitions} repetitions: those of a point would be made one after the other, and a DUT that drifts meanwhile"
+            " would look like one that heeds its addresses", where=file.where_of(suite.name, "rounds"),
+            next_step="Write 2 or more, or repetitions = 1.",
+        )  # fmt: skip
+    hooks = suite.hooks.over(file.hooks)
+    is_costly = file.order == "in-turn" or hooks.before_point or hooks.after_point or len(suite.hash_types or ()) > 1
+    return min(repetitions, suite.rounds or (COSTLY_ROUNDS if is_costly else repetitions))
 
 
 def _check_hash_types(suite: Suite, file: CampaignFile, where: str) -> None:
@@ -231,7 +256,9 @@ def _spec_of(suite: Suite, points: Sequence[Point]) -> dict[str, Any]:
     """The suite with every default, also those that depend on the plan and the procedures."""
     written = suite.to_document()
     return {
-        **{key: written[key] for key in _STRUCTURE if key in written and key != "inner-repetitions"},
+        **{key: written[key] for key in _STRUCTURE if key in written and key not in ("inner-repetitions", "rounds")},
+        # Not where it is left to the default, so that a campaign from before this key can be gone on with.
+        **({} if suite.rounds is None else {"rounds": {point.procedure: point.rounds for point in points}}),
         "hooks": _spec_of_hooks(suite.hooks),
         "hosts": [_both(hosts) for hosts in dict.fromkeys(point.hosts for point in points)],
         "frame-sizes": list(dict.fromkeys(point.frame_size for point in points)),

@@ -80,12 +80,15 @@ class CampaignRunner:
             put_dut_back(dut, self.store, self.on_event, run=name_of_run(self.store.path))
 
     def _left(self) -> Iterator[tuple[Job, ...]]:
-        """By point, in the order of measuring: its jobs without a result."""
+        """In the order of measuring: jobs without a result, those of a point together that follow each other."""
         finished, ended = self.store.finished_repetitions(), self.store.ended_points()
-        for key, group in groupby(jobs(self.plan), key=lambda job: job.point.key):
-            left = tuple(job for job in group if (key, job.repetition) not in finished)
-            if left and key not in ended:
-                yield left
+        left = [job for job in jobs(self.plan) if (job.point.key, job.repetition) not in finished and job.point.key not in ended]
+        if not self.testbed and not self.plan.on_each_testbed:
+            # Whichever worker is free measures a point, and all of it: rounds would mix what several DUTs do.
+            first = {key: place for place, key in reversed(list(enumerate(job.point.key for job in left)))}
+            left.sort(key=lambda job: first[job.point.key])
+        for _, group in groupby(left, key=lambda job: job.point.key):
+            yield tuple(group)
 
     def _run_suite(self, suite: str, left: list[tuple[Job, ...]], lab: LabOfRun | None) -> None:
         hooks = self.plan.suite_hooks[suite]
@@ -93,19 +96,22 @@ class CampaignRunner:
         try:
             failure = run_and_keep("before_suite", hooks, environment, self.store, self.on_event, suite=suite)
             if failure is not None:
-                for first, *_ in left:
-                    self._give_up(first.point, failure)
+                for point in {first.point.key: first.point for first, *_ in left}.values():
+                    self._give_up(point, failure)
                 return
             # Points that take something from others come after them: where several are measured at once, when all of those have ended.
-            for _, stage in groupby(left, key=lambda of_point: (of_point[0].point.is_single_pair, AFTER in of_point[0].point.goal)):
+            for _, stage in groupby(left, key=_stage_of):
                 for point in self.executor.run(self._orders(list(stage), hooks), self.store, self.on_event, lab=lab):
                     self.on_point(point)
         finally:
             run_and_keep("after_suite", hooks, environment, self.store, self.on_event, suite=suite)
 
     def _orders(self, left: list[tuple[Job, ...]], hooks: Hooks) -> Iterator[PointOrder]:
+        last = {of_point[0].point.key: of_point for of_point in left}
         for of_point in left:
             point = of_point[0].point
+            if point.key in self.store.ended_points():  # in an earlier round
+                continue
             for testbed in self.plan.on_each_testbed or (self.testbed,):
                 on_it = tuple(job for job in of_point if job.repetition in self.plan.numbers_on(point, testbed))
                 throughput_fps = None
@@ -121,6 +127,7 @@ class CampaignRunner:
                         point=point, jobs=on_it, hooks=hooks, testbed=testbed, reference=self.plan.reference,
                         throughput_fps=throughput_fps, single_pair=self._single_pair_of(point, testbed), environment=self._environment(),
                         run=name_of_run(self.store.path), lab_wish=wish_of(self._alike(point), self.plan.points),
+                        is_last=last[point.key] is of_point,
                     )  # fmt: skip
 
     def _numbers(self, key: str, testbed: str) -> range:
@@ -179,6 +186,12 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
             next_step=f"Use --testbed {REFERENCE}, or take [reference] out of the file.",
         )  # fmt: skip
     return chosen
+
+
+def _stage_of(of_point: tuple[Job, ...]) -> tuple[bool, bool]:
+    """What is of one stage takes nothing from each other. Single address pairs come before all others in the first round only."""
+    first = of_point[0]
+    return first.point.is_single_pair and first.place.round == 1, AFTER in first.point.goal
 
 
 def _compared(point: Point) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ import typer
 
 from evenhand.analysis import compare as compare_records
 from evenhand.analysis.comparison import FailBy
+from evenhand.analysis.sessions import compare_sessions
 from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.errors import RequestError
 from evenhand.new_file import check_replaceable
@@ -24,6 +25,12 @@ WORSE = 1
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run files; the others are held against the first.")],
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--against", metavar="RUN", help="A session of the second side, once for each; then all others are sessions of the first."
+        ),
+    ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare runs that were not measured alike, too.")] = False,
     fail_below: Annotated[
         str | None,
@@ -50,7 +57,11 @@ def compare(
         from evenhand.report.page import MARK
 
         check_replaceable(html, mark=MARK, where=f"--html {html}")  # before anything is read: runs may be long
-    comparison = compare_records([read_record(path) for path in runs], anyway=anyway)
+    records = [read_record(path) for path in runs]
+    if against:
+        comparison = compare_sessions([records, [read_record(path) for path in against]], anyway=anyway)
+    else:
+        comparison = compare_records(records, anyway=anyway)
     if html is not None:
         write_comparison_page(comparison, html, fail_below=limit, fail_by=fail_by)
         err().print(f"The page: {html}", markup=False, soft_wrap=True)

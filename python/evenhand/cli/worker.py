@@ -48,8 +48,8 @@ def worker(
 
     def on_event(event: CampaignEvent | ProcedureEvent) -> None:
         match event:
-            case PointBegan(point=point):
-                say(f"{point.key}:")
+            case PointBegan(point=point, place=place):
+                say(f"{point.key}:" if place is None or place.rounds == 1 else f"{point.key} ({place}):")
             case RepetitionEnded():
                 say(f"  {describe_repetition(event)}")
             case HookEnded(failure=str(failure)):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -56,6 +57,8 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     trials = sum(status.verdicts.values())
     counts = ", ".join(f"{format_count(status.verdicts.get(verdict, 0))} {verdict}" for verdict in ("PASS", "FAIL", "INVALID"))
     lines = [f"Points: {done} of {len(status.points)} have ended, {status.count(PointState.NO_NUMBER)} of them without a number."]
+    if (now := status.round) is not None:
+        lines.append(f"Round {now.round} of {now.rounds} ({now.suite}): {now.points_done} of {now.points} points.")
     lines.append(f"Trials: {format_count(trials)} ({counts}).")
     lines.append(_going_on(status, left_s))
     if status.running is not None:
@@ -74,6 +77,7 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
         "finished_at": status.finished_at,
         "worker": status.worker,
         "left_s": left_s,
+        "round": None if status.round is None else asdict(status.round),
         "running": None if status.running is None else _running_document(status.running),
         "trials": {"PASS": 0, "FAIL": 0, "INVALID": 0, **status.verdicts},
         "points_without_number": status.count(PointState.NO_NUMBER),

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointComparison
-from evenhand.analysis.comparison import GATE_ERROR, METHOD, TOO_FEW, FailBy
+from evenhand.analysis.comparison import GATE_ERROR, METHOD, OF_SESSIONS, ONE_SESSION, TOO_FEW, TOO_FEW_SESSIONS, FailBy
 from evenhand.analysis.words import show_number, show_percent
 from evenhand.fitted import FittedTable
 from evenhand.series.campaign import AT_LEAST, Figure
@@ -137,7 +137,9 @@ def show_interval(value: ComparedValue) -> str:
 def method_lines(comparison: Comparison) -> list[str]:
     """How ratios and intervals come about, and why some ratios have none."""
     is_any_weak = any(value.is_interval_too_weak for point in comparison.points for value in point.others)
-    return [METHOD, TOO_FEW] if is_any_weak else [METHOD]
+    of_sessions = comparison.is_of_sessions
+    weak = [TOO_FEW_SESSIONS if of_sessions else TOO_FEW] if is_any_weak else []
+    return [METHOD, OF_SESSIONS if of_sessions else ONE_SESSION, *weak]
 
 
 def show_ratio_of(value: ComparedValue) -> str:

@@ -68,6 +68,9 @@ class Point:
     """Options of the procedure by the names of its verb (`duration`, `precision`, `search`, ...), as the file has them or by default."""
     repetitions: int
     """How many were asked for."""
+    rounds: int = 1
+    """In how many blocks they are made; between two of them come all other points of the suite. 1: one after the other, as before there
+    were rounds."""
 
     @property
     def is_single_pair(self) -> bool:

@@ -52,6 +52,23 @@ class PointStatus:
         """Repetitions that are still to be made."""
         return 0 if self.state in (PointState.MEASURED, PointState.NO_NUMBER) else self.point.repetitions - self.finished
 
+    @property
+    def rounds_done(self) -> int:
+        """In which it has all of its repetitions."""
+        return max(n for n in range(self.point.rounds + 1) if self.point.repetitions * n // self.point.rounds <= self.finished)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundStatus:
+    """How far the round is that is measured now, or next."""
+
+    suite: str
+    round: int
+    """From 1."""
+    rounds: int
+    points_done: int
+    points: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignStatus:
@@ -78,6 +95,31 @@ class CampaignStatus:
     def count(self, *states: PointState) -> int:
         """Points in one of these states."""
         return sum(point.state in states for point in self.points)
+
+    @property
+    def round(self) -> RoundStatus | None:
+        """None: nothing is left, or it is not measured in rounds."""
+        first = next((point for point in self.points if point.left), None)
+        if first is None:
+            return None
+        of_suite = [point for point in self.points if point.point.suite == first.point.suite]
+        rounds_done = [point.rounds_done for point in of_suite if point.left and _is_after(point) == _is_after(first)]
+        number = 1 + min(rounds_done)
+        # What ended early takes no part in it.
+        stage = [
+            point for point in of_suite
+            if _is_after(point) == _is_after(first) and point.point.rounds >= number and (point.left or point.finished)
+        ]  # fmt: skip
+        rounds = max(point.point.rounds for point in stage)
+        if rounds == 1:
+            return None
+        done = sum(point.rounds_done >= number for point in stage)
+        return RoundStatus(suite=first.point.suite, round=number, rounds=rounds, points_done=done, points=len(stage))
+
+
+def _is_after(status: PointStatus) -> bool:
+    """Such points have rounds of their own (`campaign.jobs`)."""
+    return "after" in status.point.goal
 
 
 def read_status(path: Path | str) -> CampaignStatus:

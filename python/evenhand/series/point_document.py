@@ -21,7 +21,8 @@ def point_document(point: Point) -> dict[str, Any]:
 
 def read_point(document: Mapping[str, Any]) -> Point:
     """The same point. TypeError or KeyError if it is none."""
-    values = {field.name: document[field.name] for field in fields(Point)}
+    whole = {"rounds": 1, **document}  # files from before there were rounds
+    values = {field.name: whole[field.name] for field in fields(Point)}
     point = Point(**{**values, **{name: tuple(values[name]) for name in _PAIRS}})
     check_point(point)
     return point
@@ -29,11 +30,12 @@ def read_point(document: Mapping[str, Any]) -> Point:
 
 def check_point(point: Point) -> None:
     """ValueError if a value is not of its type: a run file may come from anybody."""
-    wholes = (point.repetitions, point.number + 1 if isinstance(point.number, int) else None)
+    wholes = (point.repetitions, point.rounds, point.number + 1 if isinstance(point.number, int) else None)
     is_sound = (
         all(isinstance(text, str) for text in (point.key, point.suite))
         and all(isinstance(whole, int) and not isinstance(whole, bool) and whole >= 1 for whole in wholes)
         and point.procedure in get_args(ProcedureName)
+        and point.rounds <= point.repetitions
         and are_sound(point)
         and isinstance(point.goal, Mapping)
     )

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: whether the DUT drifted while a series was measured, and whether its order keeps a drift apart from the addresses.
+
+Each value is taken relative to the median of its point on its testbed. Without a drift, the order in which a point's repetitions were made
+says nothing of them. Two tests ask whether it does: the seasonal Kendall test (Hirsch and Slack) for a trend over time, and a permutation
+test within points of whether repetitions that were made in the same round, or in one block, are alike. The level is divided by both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, groupby
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from evenhand.analysis.model import BiasVerdict, Shape
+from evenhand.analysis.words import show_percent, show_probability
+from evenhand.lazy import lazy
+from evenhand.series.campaign import PointRecord, Repetition
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = lazy("numpy")
+
+DRIFT_LEVEL = 0.05
+"""Most probability with which a DUT that does not drift seems to."""
+RELEVANT_DRIFT = 0.025
+"""A smaller drift withholds nothing: half of what counts as a change."""
+SAFE = 2.0
+"""A change so many times larger than the drift stands: in no order could the drift have made it."""
+PERMUTATIONS = 999
+LEAST_OF_BLOCK = 3
+ONE_AFTER_THE_OTHER = "The repetitions of each point were made one after the other: a DUT that drifted meanwhile would look the same."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How the DUT changed from round to round."""
+
+    is_in_rounds: bool
+    """Any two points were measured over times that overlap. False: a drift and an effect of the addresses look the same."""
+    rounds: int
+    change: float
+    """From the first to the last round, relative: -0.03 is 3 percent lower."""
+    range: float
+    """Between the highest and the lowest round, or block of a point, relative."""
+    p_value: float | None
+    """The lower of both tests', times their number; None: too few values."""
+
+    @property
+    def is_seen(self) -> bool:
+        """It is more than noise, and large enough to matter."""
+        return self.p_value is not None and self.p_value <= DRIFT_LEVEL and self.size >= RELEVANT_DRIFT
+
+    @property
+    def size(self) -> float:
+        return max(abs(self.change), self.range)
+
+    @property
+    def sentence(self) -> str:
+        """What was seen."""
+        assert self.p_value is not None
+        if abs(self.change) >= self.range / 2:
+            way = "lower" if self.change < 0 else "higher"
+            what = f"became {show_percent(abs(self.change))} {way} from the first to the last of {self.rounds} rounds"
+        else:
+            what = f"changed by {show_percent(self.range)} between {self.rounds} rounds"
+        return f"what the DUT shows {what}, whatever the addresses ({show_probability(self.p_value)})"
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "is_in_rounds": self.is_in_rounds, "rounds": self.rounds, "change": self.change, "range": self.range,
+            "p_value": self.p_value, "level": DRIFT_LEVEL, "is_seen": self.is_seen,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    point: str
+    relative: float
+    """Logarithm, relative to the median of its point."""
+    round: int
+    block: int
+    """Among those of its point: what was measured without another point in between."""
+
+
+def drift_of(points: Sequence[PointRecord]) -> Drift | None:
+    """Of points that were measured in turns; None where their files do not say when, or no two have two repetitions."""
+    made = sorted(
+        (r.started_at, number, f"{record.point.key} {r.testbed}", r)
+        for number, record in enumerate(points)
+        for r in record.repetitions
+        if r.finished_at is not None and r.value is not None and r.value > 0
+    ) if _are_timed(points) else []  # fmt: skip
+    times: dict[str, list[str]] = {}
+    for started_at, _, name, _ in made:
+        times.setdefault(name, []).append(started_at)
+    repeated = [found for found in times.values() if len(found) > 1]
+    if len(repeated) < 2:
+        return None
+    is_in_rounds = max(found[0] for found in repeated) <= min(found[-1] for found in repeated)
+    values = _relative([(name, repetition) for _, _, name, repetition in made])
+    numbers = sorted({value.round for value in values})
+    levels = [median(value.relative for value in values if value.round == number) for number in numbers]
+    p_value = None
+    if is_in_rounds and len(numbers) > 1:
+        p_value = min(1.0, 2 * min(_trend_p_value(values), _alike_p_value(values)))
+    return Drift(
+        is_in_rounds=is_in_rounds,
+        rounds=len(numbers),
+        change=math.expm1(levels[-1] - levels[0]),
+        range=math.expm1(max(max(levels) - min(levels), _between_blocks(values))),
+        p_value=p_value,
+    )
+
+
+def heed_in_verdict(verdict: BiasVerdict, drift: Drift | None) -> BiasVerdict:
+    """The verdict as it may be said beside such a drift."""
+    if drift is None or verdict.finding == "unknown":
+        return verdict
+    if not drift.is_in_rounds:
+        return replace(verdict, certainty=f"{verdict.certainty} {ONE_AFTER_THE_OTHER}")
+    if not drift.is_seen:
+        return verdict
+    ratio = None if verdict.ratio is None else verdict.ratio.ratio
+    if verdict.finding != "same" and ratio is not None and abs(ratio - 1) > SAFE * drift.size:
+        return replace(verdict, certainty=f"{verdict.certainty} {_first_upper(drift.sentence)}, which is too little to explain it.")
+    sentence = f"No verdict: {drift.sentence}. Let it warm up, or find what changes, and measure again."
+    return replace(verdict, finding="unknown", hashes_ports=None, sentence=sentence)
+
+
+def heed_in_shape(shape: Shape | None, drift: Drift | None) -> Shape | None:
+    """The shape as it may be claimed beside such a drift."""
+    has_claim = shape is not None and (shape.rise_end is not None or shape.falls_above is not None)
+    if shape is None or drift is None or not has_claim:
+        return shape
+    if not drift.is_in_rounds:
+        return replace(shape, sentences=(*shape.sentences, ONE_AFTER_THE_OTHER))
+    if not drift.is_seen or all(abs(test.change) > SAFE * drift.size for test in shape.tests if test.is_lower):
+        return shape
+    sentence = f"No rise or fall is claimed: {drift.sentence}."
+    return replace(shape, rise_end=None, falls_above=None, fall_begin=None, sentences=(sentence, *shape.sentences[1:2]))
+
+
+def _are_timed(points: Sequence[PointRecord]) -> bool:
+    return len({r.started_at for record in points for r in record.repetitions}) > 1
+
+
+def _relative(made: Sequence[tuple[str, Repetition]]) -> list[_Value]:
+    """In the order of measuring. A round ends when a point comes again after another one."""
+    by_point: dict[str, list[float]] = {}
+    for name, repetition in made:
+        by_point.setdefault(name, []).append(math.log(repetition.value or 1.0))
+    of_point = {name: median(values) for name, values in by_point.items()}
+    found: list[_Value] = []
+    number, seen, blocks = 1, set[str](), dict[str, int]()
+    for name, group in groupby(made, key=lambda item: item[0]):
+        if name in seen:
+            number, seen = number + 1, set()
+        seen.add(name)
+        blocks[name] = blocks.get(name, 0) + 1
+        found += [
+            _Value(point=name, relative=math.log(r.value or 1.0) - of_point[name], round=number, block=blocks[name]) for _, r in group
+        ]
+    return found
+
+
+def _between_blocks(values: Sequence[_Value]) -> float:
+    """The largest difference between two blocks of a point, where blocks have values enough for a median."""
+    found = 0.0
+    for of_point in _by_point(values):
+        blocks: dict[int, list[float]] = {}
+        for value in of_point:
+            blocks.setdefault(value.block, []).append(value.relative)
+        medians = [median(block) for block in blocks.values() if len(block) >= LEAST_OF_BLOCK]
+        found = max(found, max(medians) - min(medians)) if medians else found
+    return found
+
+
+def _trend_p_value(values: Sequence[_Value]) -> float:
+    """Two-sided, of Kendall's S summed over points; its variance heeds equal values."""
+    total, variance = 0, 0.0
+    for of_point in _by_point(values):
+        relative = [value.relative for value in of_point]
+        total += sum((b > a) - (b < a) for a, b in combinations(relative, 2))
+        n = len(relative)
+        ties = [relative.count(value) for value in set(relative)]
+        variance += (n * (n - 1) * (2 * n + 5) - sum(t * (t - 1) * (2 * t + 5) for t in ties)) / 18
+    if variance == 0:
+        return 1.0
+    return math.erfc(max(0, abs(total) - 1) / math.sqrt(2 * variance))
+
+
+def _alike_p_value(values: Sequence[_Value]) -> float:
+    """Of repetitions that were shuffled within their points: how often those of a round, or of a block, would be as alike."""
+    columns: list[np.ndarray[Any, Any]] = []
+    shuffled: list[np.ndarray[Any, Any]] = []
+    draw = np.random.default_rng(1)
+    for of_point in _by_point(values):
+        relative = np.array([value.relative for value in of_point])
+        order = relative.argsort(kind="stable")
+        ranks = np.empty(len(relative))
+        for value in np.unique(relative):
+            ranks[relative == value] = np.flatnonzero(relative[order] == value).mean()
+        ranks = (ranks - ranks.mean()) / len(ranks)
+        columns.append(ranks[None, :])
+        shuffled.append(draw.permuted(np.tile(ranks, (PERMUTATIONS, 1)), axis=1))
+    table = np.concatenate([np.hstack(columns), np.hstack(shuffled)])
+    whole = [value for of_point in _by_point(values) for value in of_point]
+    kinds: list[Callable[[_Value], Any]] = [lambda value: value.round, lambda value: (value.point, value.block)]
+    found = []
+    for kind in kinds:
+        groups = [kind(value) for value in whole]
+        names = sorted(set(groups))
+        if len(names) == len(whole):
+            continue  # of single values nothing is alike
+        member = np.array([[group == name for name in names] for group in groups], dtype=float)
+        score = ((table @ member) ** 2 / member.sum(axis=0)).sum(axis=1)
+        found.append((1 + int((score[1:] >= score[0] - 1e-12).sum())) / (1 + PERMUTATIONS))
+    return min(1.0, len(found) * min(found, default=1.0))
+
+
+def _by_point(values: Sequence[_Value]) -> list[list[_Value]]:
+    found: dict[str, list[_Value]] = {}
+    for value in values:
+        found.setdefault(value.point, []).append(value)
+    return [of_point for of_point in found.values() if len(of_point) > 1]
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
