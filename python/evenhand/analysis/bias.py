@@ -107,6 +107,7 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord], device: Kn
         certainty=finding.certainty,
         predicted=_predicted(pair, many, device),
     )
+    return heed_in_verdict(verdict, drift_of(measured))
 
 
 def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str:
@@ -121,7 +122,6 @@ def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str
         f"Predicted from its hash and table: one address pair gets {format_ratio(pair.predicted / plateau)} of its plateau,"
         f" {format_count(many.addresses)} addresses a side get {format_ratio(of_many / plateau)}{table}."
     )
-    return heed_in_verdict(verdict, drift_of(measured))
 
 
 def _is_one_of_n(share: float | None) -> bool:
