@@ -19,7 +19,8 @@ def status(*finished: int, rounds: int = 5) -> CampaignStatus:
     points = tuple(
         PointStatus(
             point=replace(point(n, [1.0] * 10).point, rounds=rounds), state=PointState.MEASURED if done == 10 else PointState.BEGUN,
-            reason=None, finished=done, valueless_reasons=(), values=(1.0,) * done, at_maximum=0, measured_s=1.0, under_way_s=0.0, trials=0,
+            reason=None, finished=done, valueless_reasons=(), values=(1.0,) * done, lower_bounds=(False,) * done, at_tester_limit=0,
+            measured_s=1.0, under_way_s=0.0, trials=0,
         )
         for n, done in enumerate(finished, 1)
     )  # fmt: skip
