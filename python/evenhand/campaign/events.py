@@ -17,7 +17,7 @@ class PointBegan:
 
     point: Point
     place: Place | None = None
-    """None: it cannot be measured."""
+    """None: it cannot be measured, or all rounds of it are measured together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
