@@ -17,7 +17,7 @@ class PointBegan:
 
     point: Point
     place: Place | None = None
-    """None: it cannot be measured, or all rounds of it are measured together."""
+    """None: it cannot be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,10 @@ class Place:
         return points if self.rounds == 1 else f"round {self.round} of {self.rounds}, {points} points"
 
 
+WHOLE = Place(round=1, rounds=1, point=1, points=1)
+"""Of what is measured without rounds."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One repetition of one point."""
@@ -42,7 +46,7 @@ class Job:
     """From 1."""
     seed: int
     """Its own."""
-    place: Place = Place(round=1, rounds=1, point=1, points=1)
+    place: Place = WHOLE
 
 
 def jobs(plan: CampaignPlan) -> tuple[Job, ...]:

@@ -15,7 +15,7 @@ from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, Poi
 from evenhand.campaign.facts import testbed_facts
 from evenhand.campaign.file import Hooks, Reference
 from evenhand.campaign.hooks import environment_of, run_hook, why_failed
-from evenhand.campaign.jobs import Job, Place
+from evenhand.campaign.jobs import Job
 from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.options import PointRequest, plan_of, read_point
 from evenhand.campaign.reference import reference_dut
@@ -74,12 +74,6 @@ class PointOrder:
     is_last: bool = True
     """Nothing of the point is left for a later round."""
 
-    @property
-    def place(self) -> Place | None:
-        """None: its jobs are of several rounds, as where a worker measures all of a point."""
-        first = self.jobs[0].place
-        return first if all(job.place.round == first.round for job in self.jobs) else None
-
 
 class RepetitionKeeper(Recorder, Replay, Protocol):
     """Where one repetition is kept, with what it had before it was cut short."""
@@ -131,7 +125,7 @@ def measure_point(
         KeyboardInterrupt: A trial was stopped.
     """
     point = order.point
-    on_event(PointBegan(point=point, place=order.place))
+    on_event(PointBegan(point=point, place=order.jobs[0].place))
     reason = None
     try:
         _run_hook("before_point", order, keeper, on_event)

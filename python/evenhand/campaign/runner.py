@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from statistics import median
 
@@ -14,7 +14,7 @@ from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ig
 from evenhand.campaign.executor import Executor
 from evenhand.campaign.file import Hooks
 from evenhand.campaign.hooks import environment_of_suite
-from evenhand.campaign.jobs import Job, jobs
+from evenhand.campaign.jobs import WHOLE, Job, jobs
 from evenhand.campaign.lab_of_run import LabOfRun, lab_of_run, wish_of
 from evenhand.campaign.measure import PointOrder, run_and_keep
 from evenhand.campaign.options import AFTER
@@ -86,7 +86,7 @@ class CampaignRunner:
         if not self.testbed and not self.plan.on_each_testbed:
             # Whichever worker is free measures a point, and all of it: rounds would mix what several DUTs do.
             first = {key: place for place, key in reversed(list(enumerate(job.point.key for job in left)))}
-            left.sort(key=lambda job: first[job.point.key])
+            left = [replace(job, place=WHOLE) for job in sorted(left, key=lambda job: first[job.point.key])]
         for _, group in groupby(left, key=lambda job: job.point.key):
             yield tuple(group)
 

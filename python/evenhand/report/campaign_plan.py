@@ -44,10 +44,13 @@ def campaign_plan_lines(outline: Outline) -> list[str]:
 def _suite_lines(suite: str, rows: list[OutlineRow]) -> list[str]:
     largest = max(rows, key=lambda row: sum(row.point.hosts))
     goals = dict.fromkeys((row.point.procedure, row.goal) for row in rows)
+    rounds = max(row.point.rounds for row in rows)
+    in_rounds = [f"  In {rounds} rounds over all points; the order below is that of the first."] if rounds > 1 and len(rows) > 1 else []
     return [
         f"{suite}: {' and '.join(largest.point.directions)}",
         f"  {largest.traffic.lines()[0]}",
         *(f"  {procedure}: {goal}." for procedure, goal in goals),
+        *in_rounds,
     ]
 
 
