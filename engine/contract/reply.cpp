@@ -141,6 +141,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
                  {"wrong_length_frames", d.wrong_length_frames},
                  {"foreign_frames", d.foreign_frames},
                  {"stale_frames", d.stale_frames},
+                 {"unrecorded_frames", d.unrecorded_frames},
                  {"wrong_time_frames", d.wrong_time_frames},
                  {"neighbor_frames", d.neighbor_frames},
                  {"loss_ratio", d.loss_ratio()},

@@ -27,15 +27,18 @@ std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
     if (settled_s <= 0) return std::nullopt;
     const auto settled = static_cast<std::uint64_t>(settled_s * request_.rate_fps);
     const auto due = std::min(frames_of(request_), static_cast<std::uint64_t>(passed_s * request_.rate_fps));
+    std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
         const auto i = static_cast<std::size_t>(direction);
-        if (settled <= looked_at_[i]) continue;
-        const auto missing = maps_[i].missing(looked_at_[i], settled);
-        if (missing > 0 && !has_come_since(maps_[i], settled, due)) continue;  // not overtaken: looked at again
-        lost_ += missing;
-        looked_at_[i] = settled;
+        lost_[i].catch_up(maps_[i]);
+        if (settled > lost_[i].looked_at()) {
+            const auto missing = maps_[i].missing(lost_[i].looked_at(), settled);
+            // What was not overtaken is looked at again.
+            if (missing == 0 || has_come_since(maps_[i], settled, due)) lost_[i].add(settled, missing);
+        }
+        lost += lost_[i].missing();
     }
-    if (static_cast<double>(lost_) <= allowed_) return std::nullopt;
+    if (static_cast<double>(lost) <= allowed_) return std::nullopt;
     const auto frames = static_cast<std::uint64_t>(std::llround(request_.rate_fps * (passed_s + notice_s)));
     return frames < frames_of(request_) ? std::optional{frames} : std::nullopt;
 }

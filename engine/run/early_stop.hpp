@@ -32,8 +32,7 @@ class EarlyStop {
     pace::Ticks start_;
     double ticks_per_second_;
     double allowed_;
-    std::array<std::uint64_t, 2> looked_at_{};  // frames, by direction
-    std::uint64_t lost_ = 0;                    // of them, in all directions
+    std::array<tally::MissingSoFar, 2> lost_{};  // by direction
 };
 
 }  // namespace evenhand::run

@@ -77,6 +77,12 @@ inline std::uint64_t up(double frames) {
     return std::min(all, first + up((seconds - static_cast<double>(first) / request.rate_fps) * request.then->rate_fps));
 }
 
+/// How many frames are due in the first `tenths` tenths of a second.
+[[nodiscard]] inline std::uint64_t frames_in_tenths(const TrialRequest& request, std::uint64_t tenths) {
+    constexpr double tenth_s = 0.1;
+    return frames_before(request, static_cast<double>(tenths) * tenth_s);
+}
+
 /// When a frame has settled: it was due so many seconds ago that it has come, or is lost.
 [[nodiscard]] inline double settles_after_s(const TrialRequest& request) {
     constexpr double us_per_second = 1e6;

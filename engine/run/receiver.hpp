@@ -64,7 +64,7 @@ struct Expectation {
     tally::VariationHistogram* variation = nullptr;
     /// With the tracks: this receiver's own.
     tally::DelaySpread* spread = nullptr;
-    /// With the tracks: when each frame of the direction was due, and from which lateness on its departure is overdue.
+    /// When each frame of the direction is due, and, with the tracks, from which lateness on its departure is overdue.
     pace::Schedule schedule;
     Ticks overdue_after = 0;
     /// Where frames are of several classes; outlives the trial.
@@ -85,7 +85,7 @@ class Receiver {
     /// `tags`: those that frames of this side have; all others are foreign.
     Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {}) noexcept : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags} {}
 
-    /// Begin a trial at `now`. The map holds all frames of the direction and, like the tally, outlives the trial.
+    /// Begin a trial at `now`. The map is for all frames of the direction and, like the tally, outlives the trial.
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
         expectation_.emplace(expectation);
         map_ = &map;
@@ -265,6 +265,17 @@ class Receiver {
         }
     }
 
+    /// The map has given the frame up, or is not yet there.
+    void note_not_held(std::uint64_t sequence, Ticks now) noexcept {
+        if (sequence < map_->begin()) {
+            ++tally_->late_frames;
+        } else if (is_after(expectation_->schedule.due(sequence), now + expectation_->clock_skew)) {
+            ++tally_->corrupted_frames;  // nobody has sent it: a number that was damaged or made up
+        } else {
+            ++tally_->unrecorded_frames;
+        }
+    }
+
     template <FrameKinds kinds>
     void count_test_frame(const std::byte* octets, std::size_t length, const frame::FirstLook& look, Ticks now) noexcept {
         tally::ReceiverTally& t = *tally_;
@@ -296,6 +307,8 @@ class Receiver {
         } else if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;
             t.late_by_gap_frames += static_cast<std::uint64_t>(is_catching_up_);
+        } else if (!map_->holds(tag.sequence)) [[unlikely]] {
+            note_not_held(tag.sequence, now);
         } else if (map_->mark(tag.sequence)) {
             ++t.duplicated_frames;
         } else {

@@ -14,7 +14,7 @@ std::uint64_t SoFar::settled(pace::Ticks now, double sending_s) const noexcept {
 }
 
 void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcept {
-    const std::uint64_t settled = std::max(looked_at_, this->settled(now, sending_s));
+    const std::uint64_t settled = this->settled(now, sending_s);
     progress.sent_frames = progress.received_frames = 0;
     for (const auto direction : request_.directions) {
         const auto i = static_cast<std::size_t>(direction);
@@ -35,12 +35,14 @@ void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcep
             of.mean_latency_s = latency / static_cast<double>(timed) / ticks_per_second_;
             of.max_latency_s = static_cast<double>(max_latency) / ticks_per_second_;
         }
-        lost_[i] += maps_[i].missing(looked_at_, settled);
-        of.settled_frames = settled, of.lost_frames = lost_[i];
+        auto& lost = lost_[i];
+        lost.catch_up(maps_[i]);
+        if (settled > lost.looked_at()) lost.add(settled, maps_[i].missing(lost.looked_at(), settled));
+        // A sender that is behind has not sent all that is due.
+        of.settled_frames = std::min(lost.looked_at(), of.sent_frames), of.lost_frames = std::min(lost.missing(), of.settled_frames);
         progress.sent_frames += of.sent_frames, progress.received_frames += of.received_frames;
         progress.directions[i] = of;
     }
-    looked_at_ = settled;
 }
 
 }  // namespace evenhand::run

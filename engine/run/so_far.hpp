@@ -32,8 +32,7 @@ class SoFar {
     const std::array<tally::SequenceMap, 2>& maps_;
     pace::Ticks start_;
     double ticks_per_second_;
-    std::uint64_t looked_at_ = 0;  // frames of each direction
-    std::array<std::uint64_t, 2> lost_{};
+    std::array<tally::MissingSoFar, 2> lost_{};
 };
 
 }  // namespace evenhand::run

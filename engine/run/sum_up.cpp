@@ -14,10 +14,9 @@ namespace {
 using plan::Direction;
 
 constexpr double us_per_second = 1e6;
-constexpr double tenth_s = 0.1;
 
-/// What is known of the delays before unsent frames are marked in the map; lost and offered frames are left out.
-std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const tally::SequenceMap& map, std::unique_ptr<tally::VariationHistogram> variation) {
+/// What is known of the delays but for the lost frames.
+std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const tally::Losses& losses, std::unique_ptr<tally::VariationHistogram> variation) {
     const auto& wish = tracks.wish();
     auto result = std::make_shared<tally::DelayResult>();
     result->first_frame = wish.first;
@@ -29,7 +28,7 @@ std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& trac
         }
     }
     if (variation) {
-        result->variation = std::make_unique<tally::DelayResult::Variation>(tally::DelayResult::Variation{*variation, map.pairs(wish.first, map.frames())});
+        result->variation = std::make_unique<tally::DelayResult::Variation>(tally::DelayResult::Variation{*variation, losses.pairs()});
     }
     return result;
 }
@@ -56,7 +55,7 @@ std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction dir
 }  // namespace
 
 tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
-                              tally::SequenceMap& map, const tally::DelayTracks* tracks, Ticks start, double ticks_per_second, double sending_s) {
+                              tally::SequenceMap& map, tally::Losses& losses, const tally::DelayTracks* tracks, Ticks start, double ticks_per_second, double sending_s) {
     tally::DirectionResult d{.direction = direction, .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
     Ticks last_send = start;
     Ticks max_overdue = 0;
@@ -75,10 +74,10 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
             if (variation) variation->add(*reception.variation);
         }
     }
+    losses.take_arrivals(map, map.end());
     std::shared_ptr<tally::DelayResult> delays;
-    std::uint64_t came = 0;
     if (tracks != nullptr) {
-        delays = sum_up_delays(*tracks, map, std::move(variation));
+        delays = sum_up_delays(*tracks, losses, std::move(variation));
         for (const auto& trial : trials) {
             for (const auto& reception : trial->receptions) {
                 if (reception.direction != direction) continue;
@@ -86,9 +85,9 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
                 delays->spreads.push_back(*reception.spread);
             }
         }
-        came = map.frames() - tracks->wish().first - map.missing(tracks->wish().first, map.frames());
     }
-    std::uint64_t end = 0;  // beyond the last frame that was to be sent
+    std::uint64_t end = 0;       // beyond the last frame that was to be sent
+    std::uint64_t sent_end = 0;  // beyond the last one that was
     const auto each_sender = [&](auto use) {
         for (const auto& trial : trials) {
             std::visit(
@@ -103,6 +102,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     each_sender([&](const auto& sender, const frame::StreamShare& share) {
         d.intended_frames += sender.frames();
         if (sender.frames() != 0) end = std::max(end, share.sequence(sender.frames() - 1) + 1);
+        if (const auto sent = sender.tally().offered_frames; sent != 0) sent_end = std::max(sent_end, share.sequence(sent - 1) + 1);
     });
     each_sender([&](const auto& sender, const frame::StreamShare& share) {
         const auto& t = sender.tally();
@@ -112,13 +112,18 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
         d.largest_burst = std::max(d.largest_burst, t.largest_burst);
         max_overdue = std::max(max_overdue, t.max_overdue);
         if (t.offered_frames != 0 && static_cast<std::int64_t>(t.last_send - last_send) > 0) last_send = t.last_send;
-        // What never left is not lost, and must not show as if it were.
-        for (std::uint64_t unsent = t.offered_frames; unsent < share.count(end); ++unsent) map.mark(share.sequence(unsent));
+        // What never left is not lost, and must not show as if it were. Where a stream is so far behind another one that the map has settled
+        // what it did not send, the trial is INVALID for its offered load.
+        for (std::uint64_t unsent = std::max(t.offered_frames, share.count(map.settled())); unsent < share.count(sent_end); ++unsent) {
+            if (map.holds(share.sequence(unsent))) map.mark(share.sequence(unsent));
+        }
     });
+    losses.take_missing(map, sent_end, [&](std::uint64_t tenth) { return frames_in_tenths(request, tenth); });
+    losses.take_unsent(end, [&](std::uint64_t tenth) { return frames_in_tenths(request, tenth); });
     if (delays) {
-        delays->lost_frames = map.missing(delays->first_frame, map.frames());
+        delays->lost_frames = losses.missing_of_counted();
         delays->left_out_frames = sum.left_out_frames;
-        delays->offered_frames = came + delays->lost_frames;
+        delays->offered_frames = losses.came_of_counted() + delays->lost_frames;
         d.delays = delays;
     }
     d.offered_fps = static_cast<double>(d.offered_frames) / std::max(sending_s, static_cast<double>(last_send - start) / ticks_per_second);
@@ -133,6 +138,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.wrong_length_frames = sum.wrong_length_frames;
     d.foreign_frames = sum.foreign_frames;
     d.stale_frames = sum.stale_frames;
+    d.unrecorded_frames = sum.unrecorded_frames;
     d.wrong_time_frames = sum.wrong_time_frames;
     d.ahead_us = static_cast<double>(sum.max_ahead) * us_per_second / ticks_per_second;
     d.before_start_us = static_cast<double>(sum.max_before_start) * us_per_second / ticks_per_second;
@@ -143,16 +149,9 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.latency = sum.latency;
     d.delay_by_slice = sum.delay_by_slice;
     d.classes = count_classes(tester, direction, trials, sum);
-    for (std::uint64_t first = 0, tenth = 1; first < end; ++tenth) {
-        const auto last = std::min(end, frames_before(request, static_cast<double>(tenth) * tenth_s));
-        d.lost_by_tenth.push_back(map.missing(first, last));
-        first = last;
-    }
-    constexpr std::size_t most_listed = 10;
-    d.first_lost = map.first_missing(end, most_listed);
-    if (request.then) {
-        if (const auto last = map.last_missing()) d.last_lost = {.sequence = *last, .due_s = due_s(request, *last)};
-    }
+    d.lost_by_tenth = losses.by_tenth();
+    d.first_lost = losses.first();
+    if (request.then && losses.last()) d.last_lost = {.sequence = *losses.last(), .due_s = due_s(request, *losses.last())};
     return d;
 }
 

@@ -20,6 +20,7 @@
 #include "run/so_far.hpp"
 #include "run/sum_up.hpp"
 #include "run/tester.hpp"
+#include "tally/losses.hpp"
 #include "tally/verdict.hpp"
 
 namespace evenhand::run {
@@ -32,7 +33,7 @@ using Steady = std::chrono::steady_clock;
 
 constexpr double us_per_second = 1e6;
 constexpr double order_settles_us = 50;                         // NICs write descriptors back in groups, or some microseconds later
-constexpr std::uint64_t most_frames = std::uint64_t{1} << 35U;  // a record of 4 GB for each direction
+constexpr std::uint64_t most_frames = std::uint64_t{1} << 44U;  // over 24 h at 148.8 Mfps
 
 /// The first frame whose delay counts: the first that is due at `from_s` or later.
 std::uint64_t first_frame_of(const TrialRequest& request) { return request.delays ? frames_before(request, request.delays->from_s) : 0; }
@@ -284,11 +285,13 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     TrialRequest request = asked;
     if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(peak_fps(request));
     std::array<tally::SequenceMap, 2> maps;
+    std::array<tally::Losses, 2> losses;
     std::array<std::optional<tally::DelayTracks>, 2> delays;
     try {
         for (const auto direction : request.directions) {
             const bool is_shared = receive_queues(plan::receiving_side(direction)) > 1;
             maps[static_cast<std::size_t>(direction)] = tally::SequenceMap{frames_of(request), is_shared};
+            losses[static_cast<std::size_t>(direction)] = tally::Losses{first_frame_of(request)};
             if (request.delays) delays[static_cast<std::size_t>(direction)].emplace(wish_of(request), is_shared);
         }
     } catch (const std::bad_alloc&) {
@@ -333,7 +336,23 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     if (goes_on) {
         const RunningTrials running{workers_, trials};
         SoFar so_far{request, trials, maps, time.start, rate};
-        const auto count = [&](Progress& progress) { so_far.count(progress, pace::TickClock::now(), result.stopped_early_s ? *result.stopped_early_s : sending_s(request)); };
+        const auto schedule = schedule_of(request, time.start, rate);
+        const auto tenth_end = [&](std::uint64_t tenths) { return frames_in_tenths(request, tenths); };
+        const auto make_room = [&](Ticks now) {
+            for (const auto direction : request.directions) {
+                auto& map = maps[static_cast<std::size_t>(direction)];
+                auto& lost = losses[static_cast<std::size_t>(direction)];
+                map.settle(schedule.due_count(now), [&](std::uint64_t last) {
+                    lost.take_arrivals(map, last);
+                    lost.take_missing(map, last, tenth_end);
+                });
+            }
+        };
+        const auto count = [&](Progress& progress) {
+            const Ticks now = pace::TickClock::now();
+            make_room(now);
+            so_far.count(progress, now, result.stopped_early_s ? *result.stopped_early_s : sending_s(request));
+        };
         const auto until = [&](Ticks end) { return [=] { return static_cast<std::int64_t>(pace::TickClock::now() - end) >= 0; }; };
         constexpr double at_most_s = 1e9;
         EarlyStop early{request, maps, time.start, rate};
@@ -368,8 +387,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     if (pace::is_steered_clock_right()) result.steered_clock_error_ppm = (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;
     for (const auto direction : request.directions) {
         const auto& tracks = delays[static_cast<std::size_t>(direction)];
-        auto& d = result.directions.emplace_back(
-            sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time.start, rate, result.sending_s()));
+        auto& d = result.directions.emplace_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], losses[static_cast<std::size_t>(direction)],
+                                                        tracks ? &*tracks : nullptr, time.start, rate, result.sending_s()));
         d.away_frames = host.frames_while_away(peak_fps(request), time.start, time.send_deadline, rate);
     }
     tally::judge(result);

@@ -126,6 +126,7 @@ struct DirectionResult {
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;
     std::uint64_t stale_frames = 0;
+    std::uint64_t unrecorded_frames = 0;  // came, but the tester's record of a long trial had no room for them yet
     std::uint64_t wrong_time_frames = 0;  // with the number of this trial, but a time before its start or in the future
     double ahead_us = 0;                  // of these: how far the latest time lay in the receiver's future
     double before_start_us = 0;           // of these: how far the earliest time lay before the trial

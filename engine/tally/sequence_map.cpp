@@ -7,11 +7,11 @@
 namespace evenhand::tally {
 
 std::uint64_t SequenceMap::missing(std::uint64_t first, std::uint64_t last) const noexcept {
-    last = std::min(last, frames_);
+    last = std::min(last, end());
     std::uint64_t absent = 0;
-    for (std::uint64_t k = first; k < last;) {
+    for (std::uint64_t k = std::max(first, settled_); k < last;) {
         if (k % bits == 0 && last - k >= bits) {
-            absent += bits - static_cast<std::uint64_t>(std::popcount(read(words_[k / bits])));
+            absent += bits - static_cast<std::uint64_t>(std::popcount(read(word_of(k))));
             k += bits;
         } else {
             absent += has(k) ? 0U : 1U;
@@ -22,12 +22,12 @@ std::uint64_t SequenceMap::missing(std::uint64_t first, std::uint64_t last) cons
 }
 
 std::uint64_t SequenceMap::pairs(std::uint64_t first, std::uint64_t last) const noexcept {
-    last = std::min(last, frames_);
+    last = std::min(last, end());
     std::uint64_t found = 0;
     bool has_before = false;
-    for (std::uint64_t k = first; k < last;) {
+    for (std::uint64_t k = std::max(first, settled_); k < last;) {
         if (k % bits == 0 && last - k >= bits) {
-            const auto word = words_[k / bits];
+            const auto word = read(word_of(k));
             found += static_cast<std::uint64_t>(std::popcount(word & (word << 1U | static_cast<std::uint64_t>(has_before))));
             has_before = (word >> (bits - 1) & 1U) != 0;
             k += bits;
@@ -43,9 +43,9 @@ std::uint64_t SequenceMap::pairs(std::uint64_t first, std::uint64_t last) const 
 
 std::vector<std::uint64_t> SequenceMap::first_missing(std::uint64_t last, std::size_t most) const {
     std::vector<std::uint64_t> found;
-    last = std::min(last, frames_);
-    for (std::uint64_t k = 0; k < last && found.size() < most;) {
-        if (k % bits == 0 && words_[k / bits] == ~std::uint64_t{0}) {
+    last = std::min(last, end());
+    for (std::uint64_t k = settled_; k < last && found.size() < most;) {
+        if (k % bits == 0 && read(word_of(k)) == ~std::uint64_t{0}) {
             k += bits;
             continue;
         }
@@ -55,9 +55,9 @@ std::vector<std::uint64_t> SequenceMap::first_missing(std::uint64_t last, std::s
     return found;
 }
 
-std::optional<std::uint64_t> SequenceMap::last_missing() const noexcept {
-    for (std::uint64_t k = frames_; k > 0;) {
-        if (k % bits == 0 && read(words_[k / bits - 1]) == ~std::uint64_t{0}) {
+std::optional<std::uint64_t> SequenceMap::last_missing(std::uint64_t last) const noexcept {
+    for (std::uint64_t k = std::min(last, end()); k > settled_;) {
+        if (k % bits == 0 && read(word_of(k - 1)) == ~std::uint64_t{0}) {
             k -= bits;
             continue;
         }

@@ -2,27 +2,54 @@
 // Station 6, tally: which frames of a direction have come. One bit a frame, so duplicates and losses are exact over a whole trial.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace evenhand::tally {
 
-/// Bits for the frames 0 .. frames-1 of one direction. Memory is taken and touched when it is made, never later: 60 s at
-/// 14.88 Mfps take 112 MB. Several receivers may mark at once if the map is made `shared`; another thread may look meanwhile, and sees what was
-/// marked some time ago.
+/// Bits for the frames 0 .. frames()-1 of one direction. Memory is taken and touched when it is made, never later.
+///
+/// A trial of at most `most_held` frames has them all here from its beginning to its end. A longer one has a ring of windows: settle() makes
+/// room for frames that will soon be due, by giving up those of which none can come any more. What is held reaches from begin() to end(); frames
+/// below settled() are counted and gone, and those between settled() and begin() are left alone until a receiver that has just looked at
+/// begin() has marked.
+///
+/// Several receivers may mark at once if the map is made `shared`; another thread may look and settle meanwhile, and sees what was marked some
+/// time ago.
 class SequenceMap {
    public:
+    /// 128 MiB: over seven seconds at 148.8 Mfps.
+    static constexpr std::uint64_t most_held = std::uint64_t{1} << 30U;
+    static constexpr std::uint64_t windows = 64;
+
     SequenceMap() = default;
-    /// Throws std::bad_alloc.
-    SequenceMap(std::uint64_t frames, bool shared) : words_((frames + bits - 1) / bits), frames_{frames}, shared_{shared} {}
+    /// `held`: a power of two, of 64 frames a window at least. Throws std::bad_alloc.
+    SequenceMap(std::uint64_t frames, bool shared, std::uint64_t held = most_held)
+        : words_((std::min(frames, held) + bits - 1) / bits), frames_{frames}, shared_{shared}, room_{frames} {
+        if (frames <= held) return;
+        held_ = held;
+        mask_ = held - 1;
+        room_ = held - closed_windows * window();
+    }
 
     [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
+    /// Of the frames that may be marked, the lowest.
+    [[nodiscard]] std::uint64_t begin() const noexcept { return read(begin_); }
+    /// Beyond the highest one.
+    [[nodiscard]] std::uint64_t end() const noexcept { return std::min(frames_, begin() + room_); }
+    /// Whether frame k may be marked: it is neither given up nor far ahead of those that are due.
+    [[nodiscard]] bool holds(std::uint64_t k) const noexcept { return k - begin() < room_; }
+    /// Frames below it are counted by missing_below_settled() alone.
+    [[nodiscard]] std::uint64_t settled() const noexcept { return settled_; }
+    [[nodiscard]] std::uint64_t missing_below_settled() const noexcept { return missing_below_settled_; }
 
-    /// Marks frame k < frames(). True if it had been marked before: a duplicate.
+    /// Marks frame k, which it holds. True if it had been marked before: a duplicate.
     bool mark(std::uint64_t k) noexcept {
-        std::uint64_t& word = words_[k / bits];
+        std::uint64_t& word = word_of(k);
         const std::uint64_t bit = std::uint64_t{1} << (k % bits);
         if (shared_) return (std::atomic_ref{word}.fetch_or(bit, std::memory_order_relaxed) & bit) != 0;
         const std::uint64_t before = read(word);
@@ -30,7 +57,8 @@ class SequenceMap {
         return (before & bit) != 0;
     }
 
-    [[nodiscard]] bool has(std::uint64_t k) const noexcept { return (read(words_[k / bits]) >> (k % bits) & 1U) != 0; }
+    /// Frame k, settled() <= k < end(), has come. The same range holds for all that follow; what reaches beyond it is cut off.
+    [[nodiscard]] bool has(std::uint64_t k) const noexcept { return (read(word_of(k)) >> (k % bits) & 1U) != 0; }
 
     /// Frames of first .. last-1 that have not come.
     [[nodiscard]] std::uint64_t missing(std::uint64_t first, std::uint64_t last) const noexcept;
@@ -41,17 +69,69 @@ class SequenceMap {
     /// The lowest missing numbers below `last`, `most` at the most.
     [[nodiscard]] std::vector<std::uint64_t> first_missing(std::uint64_t last, std::size_t most) const;
 
-    /// The highest missing number.
-    [[nodiscard]] std::optional<std::uint64_t> last_missing() const noexcept;
+    /// The highest missing number below `last`.
+    [[nodiscard]] std::optional<std::uint64_t> last_missing(std::uint64_t last) const noexcept;
+
+    /// So many frames are due by now: makes room for those that will be next, a quarter of what is held. Calls take(last) for each window that
+    /// ends before `last`, from settled() on, while it can still be looked at. Nothing happens where all frames are held. For one thread, some
+    /// times a second; a call that comes too late makes up for it over the next ones.
+    template <std::invocable<std::uint64_t> Take>
+    void settle(std::uint64_t due, Take take) {
+        const std::uint64_t wanted = std::min(frames_, due + held_ / lead_share);
+        for (std::uint64_t n = 0; n < closed_windows && begin_ + room_ < wanted; ++n) {
+            // What is settled here was closed by an earlier call: no receiver is about to mark in it any more.
+            if (begin_ + room_ + window() > settled_ + held_) settle_window(take);
+            std::atomic_ref{begin_}.store(begin_ + window(), std::memory_order_release);
+        }
+    }
 
    private:
     static constexpr std::uint64_t bits = 64;
+    static constexpr std::uint64_t closed_windows = windows / 8;
+    static constexpr std::uint64_t lead_share = 4;
+
+    [[nodiscard]] std::uint64_t window() const noexcept { return held_ / windows; }
+    [[nodiscard]] std::uint64_t& word_of(std::uint64_t k) noexcept { return words_[(k & mask_) / bits]; }
+    [[nodiscard]] const std::uint64_t& word_of(std::uint64_t k) const noexcept { return words_[(k & mask_) / bits]; }
     /// A plain load, of a word that another thread may write.
     [[nodiscard]] static std::uint64_t read(const std::uint64_t& word) noexcept { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
+
+    template <class Take>
+    void settle_window(Take& take) {
+        const std::uint64_t last = settled_ + window();
+        take(last);
+        missing_below_settled_ += missing(settled_, last);
+        for (std::uint64_t k = settled_; k < last; k += bits) std::atomic_ref{word_of(k)}.store(0, std::memory_order_relaxed);
+        settled_ = last;
+    }
 
     std::vector<std::uint64_t> words_;
     std::uint64_t frames_ = 0;
     bool shared_ = false;
+    std::uint64_t mask_ = ~std::uint64_t{0};  // of a frame's place among what is held
+    std::uint64_t held_ = 0;                  // of a ring; 0 where all frames are held
+    std::uint64_t room_ = 0;
+    std::uint64_t begin_ = 0;
+    std::uint64_t settled_ = 0;
+    std::uint64_t missing_below_settled_ = 0;
+};
+
+/// What of a map is missing up to a frame, counted on and on while receivers mark in it. What has been given up since counts as it was then.
+class MissingSoFar {
+   public:
+    [[nodiscard]] std::uint64_t looked_at() const noexcept { return looked_at_; }
+    [[nodiscard]] std::uint64_t missing() const noexcept { return missing_; }
+
+    /// To be called before the others: a map may have settled more than was looked at.
+    void catch_up(const SequenceMap& map) noexcept {
+        if (map.settled() > looked_at_) looked_at_ = map.settled(), missing_ = map.missing_below_settled();
+    }
+    /// Frames below `last`, of which those that were not looked at miss so many.
+    void add(std::uint64_t last, std::uint64_t missing) noexcept { looked_at_ = last, missing_ += missing; }
+
+   private:
+    std::uint64_t looked_at_ = 0;
+    std::uint64_t missing_ = 0;
 };
 
 }  // namespace evenhand::tally

@@ -102,6 +102,11 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
              name_of(d.direction), d.wrong_time_frames,
              d.ahead_us > 0 ? fmt::format("of up to {:.0f} us in the receiver's future", d.ahead_us) : fmt::format("of up to {:.0f} us before it began", d.before_start_us));
     }
+    if (d.unrecorded_frames != 0) {
+        note(reasons, "record_overrun",
+             "{}: {} frames came before the tester had made room for them in its record of the trial; this host kept its main thread from a CPU for long", name_of(d.direction),
+             d.unrecorded_frames);
+    }
     if (d.gap_frames != 0) {
         note(reasons, "receiver_gap", "{}: the receiver did not look for up to {:.0f} us; {} frames may have overrun its ring of {}", name_of(d.direction), d.max_poll_gap_us,
              d.gap_frames, d.ring_frames);
@@ -120,7 +125,7 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
         note(reasons, "host_took_cpu", "{}: this host took the DUT's CPU away for up to {:.1f} ms; the {} frames that came meanwhile may have overrun the DUT's ring of {}",
              name_of(d.direction), longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
     }
-    return std::min(d.lost_frames(), missed + d.wrong_time_frames + d.gap_frames + d.late_by_gap_frames + d.overdue_frames + d.away_frames);
+    return std::min(d.lost_frames(), missed + d.wrong_time_frames + d.unrecorded_frames + d.gap_frames + d.late_by_gap_frames + d.overdue_frames + d.away_frames);
 }
 
 /// Losses of which nobody can say whose they are: a host that the DUT could not reach for want of our answer loses all its frames.

@@ -45,6 +45,7 @@ struct Options {
     Ticks turn = us;
     Ticks ring_lasts = 50 * us;
     std::size_t buffers = 2048;
+    std::uint64_t held = tally::SequenceMap::most_held;  // by the map
 };
 
 /// Where the counter of a CPU may stand when something begins, besides the usual: this much before one of its upper bits changes, and before it
@@ -66,7 +67,7 @@ class Rig {
         : options{o},
           left{o.buffers},
           right{o.buffers},
-          map{o.frames, false},
+          map{o.frames, false, o.held},
           clock{o.start - 10 * us},
           deadline{o.start + o.frames * us + 10'000 * us},
           residual_end{deadline + 2 * second} {
@@ -88,7 +89,8 @@ class Rig {
                        .clock_skew = us,
                        .residual_end = residual_end,
                        .ring_lasts = o.ring_lasts,
-                       .burst_lasts = run::receive_burst * us};
+                       .burst_lasts = run::receive_burst * us,
+                       .schedule = whole};
         receiver.arm(*expectation, map, *tally, clock.now());
     }
     /// The port of the receiver has other queues, or not.

@@ -79,7 +79,7 @@ TEST_CASE("missing frames are counted in any range, across words") {
         RC_ASSERT(map.missing(first, last) == within);
         RC_ASSERT(map.first_missing(last, most) == below);
         const auto all = map.first_missing(map.frames(), map.frames());
-        RC_ASSERT(map.last_missing() == (all.empty() ? std::nullopt : std::optional{all.back()}));
+        RC_ASSERT(map.last_missing(map.frames()) == (all.empty() ? std::nullopt : std::optional{all.back()}));
     });
     CHECK(right);
 }

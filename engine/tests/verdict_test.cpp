@@ -124,6 +124,8 @@ const std::vector<Case> cases{
     {"overdue frames that do not explain the loss", [](auto& r) { forward(r).overdue_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
     {"overdue frames that explain it down to the allowed ratio",
      [](auto& r) { r.limits.loss_ratio = 0.005; forward(r).overdue_frames = 5; lose(forward(r), 10'005); }, Verdict::invalid, {"overdue_may_explain_loss", "loss"}},
+    {"frames that the record had no room for explain the loss", [](auto& r) { forward(r).unrecorded_frames = 5; lose(forward(r), 5); }, Verdict::invalid, {"record_overrun", "loss"}},
+    {"frames that the record had no room for do not explain the loss", [](auto& r) { forward(r).unrecorded_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
     {"overdue frames of one direction explain nothing in the other", [](auto& r) { reverse(r).overdue_frames = 5; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
     // ports
     {"the transmit ring was not drained", [](auto& r) { left(r).after.transmitted_frames = frames - 3; }, Verdict::invalid, {"transmit_not_drained"}},

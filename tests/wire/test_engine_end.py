@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.plan import gateway_v4
+from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import MAX_PROOF_FRAMES, find_engine
 from tests.wire.raw_engine import RawEngine, open_request
 from tests.wire.wire_session import cpus
@@ -44,6 +44,11 @@ def begin(engine: RawEngine, kind: str) -> None:
     else:
         assert engine.hear()["event"]
     assert engine.process.poll() is None
+
+
+def resident_mib(engine: RawEngine) -> float:
+    status = Path(f"/proc/{engine.process.pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
 
 
 @pytest.mark.parametrize("kind", LONG)
@@ -127,3 +132,25 @@ def test_a_session_in_a_file_is_served_to_its_end(tmp_path: Path) -> None:
     with session.open() as lines:
         done = subprocess.run([find_engine()], stdin=lines, capture_output=True, text=True, timeout=60, check=True)
     assert '"seconds":1.' in done.stdout.splitlines()[1]
+
+
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
+def test_a_day_at_100_gbit_s_begins_and_stops_at_once(plan: AddressPlan) -> None:
+    """Its 1.3e13 frames a direction are recorded in 128 MiB, and none that was not sent is lost (R2544-06)."""
+    with RawEngine() as engine:
+        engine.say(open_request(plan))
+        assert engine.hear()["response"] == "open"
+        before_mib = resident_mib(engine)
+        engine.say({"id": 2, "request": "trial", "trial": 1, "rate_fps": 148.8e6, "duration_s": 86400})
+        while not all(d["sent_frames"] >= 10 for d in engine.hear().get("directions", {"forward": {"sent_frames": 0}}).values()):
+            pass
+        assert resident_mib(engine) - before_mib < 2 * 128 + 50
+        engine.say({"id": 3, **STOP})
+        began = time.monotonic()
+        result, _ = engine.hear_answers(2)
+        assert time.monotonic() - began < END_WITHIN_S
+    assert "stopped" in {reason["code"] for reason in result["reasons"]}
+    for direction in result["directions"].values():
+        assert direction["intended_frames"] == round(148.8e6 * 86400)
+        assert sum(direction["lost_by_tenth"]) == direction["lost_frames"] == direction["offered_frames"] > 0
+        assert direction["first_lost"] == list(range(10))

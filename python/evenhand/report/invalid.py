@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from evenhand.trial import TrialResult, causes_of_invalid, describe_taken
 
 OF_THE_HOST = frozenset({
-    "offered_load", "sender_overdue", "overdue_may_explain_loss", "port_refused", "transmit_not_drained", "receiver_gap", "receive_missed",
-    "receive_unseen",
-    "clock", "host_took_cpu",
+    "offered_load", "sender_overdue", "overdue_may_explain_loss", "port_refused", "transmit_not_drained", "receiver_gap", "record_overrun",
+    "receive_missed", "receive_unseen", "clock", "host_took_cpu",
 })  # fmt: skip
 """Codes that a host with too little CPU, or one that takes it away, can bring about."""
 _CODES = "docs/how-to/read-an-invalid-trial.md has the codes"

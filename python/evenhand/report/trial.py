@@ -33,6 +33,7 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("foreign frames", lambda d: format_count(d.foreign_frames)),
     ("stale frames", lambda d: format_count(d.stale_frames)),
     ("frames of the wrong time", lambda d: format_count(d.wrong_time_frames)),
+    ("unrecorded frames", lambda d: format_count(d.unrecorded_frames)),
     ("ARP and ND frames", lambda d: format_count(d.neighbor_frames)),
     ("latency min / mean", lambda d: f"{_latency(d.latency.min_ns)} / {_latency(d.latency.mean_ns)}"),
     ("latency p50 / p99", lambda d: f"{_latency(d.latency.p50_ns)} / {_latency(d.latency.p99_ns)}"),

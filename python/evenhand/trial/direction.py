@@ -143,6 +143,8 @@ class DirectionResult:
     first_lost: tuple[int, ...]
     wrong_time_frames: int = 0
     """With the number of this trial, but a time before its start or in the future."""
+    unrecorded_frames: int = 0
+    """Came in time, but the tester's record of a long trial had no room for them yet."""
     delays: Delays | None = None
     """Only where the trial was asked for them."""
     classes: tuple[ClassCount, ...] = ()
@@ -204,6 +206,7 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
             p999_ns=optional(latency["p999_ns"]),
         ),
         wrong_time_frames=whole(document, "wrong_time_frames") if "wrong_time_frames" in document else 0,
+        unrecorded_frames=whole(document, "unrecorded_frames") if "unrecorded_frames" in document else 0,
         lost_by_tenth=tuple(int(number(n)) for n in document["lost_by_tenth"]),
         first_lost=tuple(int(number(n)) for n in document["first_lost"]),
         delays=_delays(document["delays"]) if "delays" in document else None,
