@@ -76,6 +76,10 @@ def test_delay_variation_is_over_every_frame() -> None:
     assert pdv.median == pytest.approx(9990, rel=1e-3)
     assert [found.statistics("forward", f"ipdv_{name}") is not None for name in ("min", "median", "max")] == [True] * 3
     assert "IPDV median" in shown(delay_table(found))
+    for direction in found.profile.directions:
+        assert found.summary()["figures"][direction]["pdv_resolution_ns"] == found.pdv_resolution_ns(direction) == 8
+    assert "PDV may be too high by no more than the width of its class of the histogram: forward 8 ns, reverse 8 ns." in delay_lines(found)
+    assert "pdv_resolution_ns" not in repeat(goal_of()).summary()["figures"]["forward"]
 
 
 def test_what_the_tester_adds_stands_beside_each_figure_and_is_not_subtracted() -> None:

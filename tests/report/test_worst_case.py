@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from evenhand.procedure import DelayTest
 from evenhand.report.campaign_rows import rows_of
-from evenhand.report.page_tables import burst_table, latency_table
+from evenhand.report.page_tables import burst_table, latency_table, variation_table
 from evenhand.series.campaign import PointRecord
 from evenhand.series.figures import is_worst_the_maximum
 from tests.analysis.records import point, record
@@ -33,6 +34,17 @@ def test_page_json_and_exports_say_that_the_worst_case_of_few_tags_is_their_maxi
     assert (said in table.caption) is is_maximum
     assert [row["is_worst_case_maximum"] for row in rows_of(found, "repetitions")] == [is_maximum]
     assert [row["is_worst_case_maximum"] for row in rows_of(record(point(1, [5.0])), "repetitions")] == [None]
+
+
+def test_the_page_says_how_exact_the_pdv_is() -> None:
+    """R8219-12; not of a run of before it was recorded."""
+    document = repeat(goal_of(DelayTest.PDV)).to_document()
+    for resolution_ns in (8.0, None):
+        for figures in document["figures"].values():
+            figures["pdv_resolution_ns"] = resolution_ns
+        table = variation_table(record(with_result(point(1, [5.0], procedure="pdv"), document)))
+        assert table is not None
+        assert ("PDV may be too high by no more than 8 ns" in table.caption) is (resolution_ns is not None)
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,11 @@ class DelayResult:
         counts = [(one.left_out_tags, tags) if tags else (one.left_out_frames, one.offered_frames) for one in found]
         return max(counts, default=(0, 0))
 
+    def pdv_resolution_ns(self, direction: Direction) -> float | None:
+        """By so much a repetition's PDV may be too high, in ns; None if that is not known of any."""
+        found = [_delays_of(trial.directions[direction]).pdv_resolution_ns for trial in self.valid]
+        return max((one for one in found if one is not None), default=None)
+
     def own_loop_figure(self, direction: Direction, figure: str) -> float | None:
         """The same figure of the tester's own loop at this load, in ns; None if that is not known."""
         delays = self.own_loop.delays(direction)
@@ -313,6 +318,7 @@ class DelayResult:
                 direction: {
                     "lost_frames": self.lost_frames(direction),
                     "left_out_frames": self.left_out(direction)[0],
+                    **({"pdv_resolution_ns": self.pdv_resolution_ns(direction)} if "pdv" in self.figures else {}),
                     **{name: self._figure_document(direction, name) for name in self.figures},
                 }
                 for direction in self.profile.directions

@@ -61,6 +61,7 @@ def delay_lines(result: DelayResult) -> list[str]:
         DEFINITION,
         WHAT_COUNTS,
         *_percentile_lines(result),
+        *_resolution_lines(result),
         *_own_loop_lines(result),
         *profile.sent_lines,
         *dut_lines(profile),
@@ -78,6 +79,14 @@ def _percentile_lines(result: DelayResult) -> list[str]:
     if not result.goal.is_worst_case_maximum:
         return []
     return [f"With {format_count(tags)} tagged frames in a repetition the 99.9th percentile is their maximum; from 1,000 on it is not."]
+
+
+def _resolution_lines(result: DelayResult) -> list[str]:
+    if "pdv" not in result.figures:
+        return []
+    found = [(direction, result.pdv_resolution_ns(direction)) for direction in result.profile.directions]
+    ends = ", ".join(f"{direction} {format_duration(width_ns / 1e9)}" for direction, width_ns in found if width_ns is not None)
+    return [f"PDV may be too high by no more than the width of its class of the histogram: {ends}."] if ends else []
 
 
 def _own_loop_lines(result: DelayResult) -> list[str]:

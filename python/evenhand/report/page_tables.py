@@ -38,6 +38,7 @@ WHAT_COUNTS = (
     "Left out: the most frames of a run that the tester sent late, or right behind late ones; a delay counts from the frame's own stamp, so"
     " they spoil no other."
 )
+OF_RESOLUTION = "PDV may be too high by no more than {}, the width of its class of the histogram."
 OF_FEW_TAGS = "With {} tagged frames in a run the 99.9th percentile, the worst case, is their maximum; from 1,000 on it is not."
 
 
@@ -88,7 +89,9 @@ def latency_table(record: CampaignRecord) -> Table | None:
 def variation_table(record: CampaignRecord) -> Table | None:
     """R8219-12, R8219-13."""
     rows = []
+    widest_ns = 0.0
     for beginning, figures in chain(_directions(record, "pdv"), _directions(record, "ipdv")):
+        widest_ns = max(widest_ns, figures.get("pdv_resolution_ns") or 0.0)
         for name, title in VARIATIONS.items():
             if figures.get(name):
                 figure = figures[name]
@@ -98,7 +101,10 @@ def variation_table(record: CampaignRecord) -> Table | None:
                     format_count(figures.get("lost_frames") or 0), format_count(figures.get("left_out_frames") or 0),
                 ])  # fmt: skip
     titles = [*OF_DIRECTION, "figure", "#median, ms", "#1st percentile, ms", "#99th percentile, ms", "#runs", "#lost", "#left out"]
-    return make_table(titles, rows, caption=f"Over the runs (RFC 8219, 7.3). {WHAT_COUNTS}", fold=FOLDED) if rows else None
+    caption = f"Over the runs (RFC 8219, 7.3). {WHAT_COUNTS}"
+    if widest_ns:
+        caption += f" {OF_RESOLUTION.format(show_ns(widest_ns))}"
+    return make_table(titles, rows, caption=caption, fold=FOLDED) if rows else None
 
 
 def burst_table(record: CampaignRecord) -> Table | None:

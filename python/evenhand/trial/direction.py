@@ -66,6 +66,9 @@ class Delays:
     p999_ns: float
     pdv_ns: float
     """Packet delay variation: the 99.9th percentile less the minimum (R8219-12)."""
+    pdv_resolution_ns: float | None
+    """By so much that may be too high: the percentile's frame lies somewhere in its class of the histogram. None where lost frames make
+    it infinite, and in runs of before it was recorded."""
     tagged_ns: tuple[float, ...]
     """Delays of the tagged frames in the order in which they were sent; infinite where one was lost (R8219-07). Without those that were
     left out."""
@@ -255,6 +258,7 @@ def _delays(document: Mapping[str, Any]) -> Delays:
         p99_ns=finite(document["p99_ns"]),
         p999_ns=finite(document["p999_ns"]),
         pdv_ns=finite(document["pdv_ns"]),
+        pdv_resolution_ns=optional(document.get("pdv_resolution_ns")),
         tagged_ns=tuple(finite(delay) for _, delay in document["tagged"]),
         variation=None
         if variation is None

@@ -264,6 +264,7 @@ def make_delays_document(wish: DelayWish, *, first: int, offered: int, lost: int
         "p99_ns": percentile_ns(99, 100),
         "p999_ns": p999_ns,
         "pdv_ns": None if p999_ns is None else p999_ns - 10_000.0,
+        "pdv_resolution_ns": None if p999_ns is None else 8.0,
         "tagged": [[first + n * step, delay_ns(n * step)] for n in range(wish.tagged_frames)],
         "variation": variation if wish.has_variation else None,
     }
