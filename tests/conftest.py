@@ -39,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("two_cpus") and len(os.sched_getaffinity(0)) < 2:
         pytest.skip("takes two CPUs")
+    if item.get_closest_marker("root") and os.geteuid() != 0:
+        pytest.skip("needs root")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -20,8 +20,6 @@ Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 @pytest.fixture(autouse=True)
 def _skip_what_cannot_run(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("root") and os.geteuid() != 0:
-        pytest.skip("needs root, for network namespaces")
     if request.node.get_closest_marker("wire"):
         try:
             find_engine()

@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command line in this process, and a skip without root."""
+"""A command line in this process."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
 
 from evenhand.cli.main import main
 from tests.cli.running import Ended
-
-
-@pytest.fixture(autouse=True)
-def _needs_root(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("root") and os.geteuid() != 0:
-        pytest.skip("needs root, for network namespaces")
 
 
 @pytest.fixture

@@ -11,12 +11,6 @@ import pytest
 from evenhand.lab import lab_down
 
 
-@pytest.fixture(autouse=True)
-def _skip_without_root(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("root") and os.geteuid() != 0:
-        pytest.skip("needs root, for network namespaces")
-
-
 @pytest.fixture
 def lab_name() -> Iterator[str]:
     """A name that no other test run has; what the test leaves of it is taken down."""

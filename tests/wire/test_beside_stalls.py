@@ -21,7 +21,6 @@ pytestmark = [
     pytest.mark.wire,
     pytest.mark.root,
     pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces and a real-time thread need root"),
 ]
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
 LOAD_FPS = 5_000

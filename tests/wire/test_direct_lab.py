@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from evenhand.plan import TOPOLOGIES, AddressPlan, make_plan
 from evenhand.trial import EngineSession, LearningResult, find_engine, learn
 from tests.wire.wire_session import QUIET_FPS, Document, dut_of, engine, open_ports, run_trial, until, valid_trial
 
-pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")]
+pytestmark = [pytest.mark.wire, pytest.mark.root]
 LOAD_FPS = 5_000
 """The DUT's veth ring holds 50 ms of it."""
 GENTLE_FPS = 2_000

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -23,7 +22,6 @@ from tests.wire.wire_session import cpus, engine, open_ports, valid_trial
 pytestmark = [
     pytest.mark.wire,
     pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace"),
 ]
 HOSTS = 50
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(HOSTS), gateway_v6(HOSTS)], ids=lambda p: p.name)

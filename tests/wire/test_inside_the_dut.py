@@ -29,7 +29,6 @@ from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, until
 pytestmark = [
     pytest.mark.wire,
     pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
     pytest.mark.skipif(shutil.which("ethtool") is None, reason="ethtool is not installed: tools/install-dependencies test"),
 ]
 Rig = tuple[AddressPlan, LinuxLab, Setup, NamespaceShell]

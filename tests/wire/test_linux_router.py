@@ -27,7 +27,7 @@ from evenhand.trial import EngineSession, find_engine
 from tests.lab.lab_wire import gateway_of
 from tests.wire.wire_session import MOST_ATTEMPTS, PATIENT, Document, dut_of, engine, open_ports, run_trial, until, valid_trial
 
-pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")]
+pytestmark = [pytest.mark.wire, pytest.mark.root]
 LOAD_FPS = 5_000
 """The DUT's veth ring holds 50 ms of it."""
 

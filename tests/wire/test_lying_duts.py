@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,6 @@ from tests.wire.wire_session import Document, engine, open_ports, run_trial, val
 pytestmark = [
     pytest.mark.wire,
     pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace"),
 ]
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(50), gateway_v6(50)], ids=lambda p: p.name)
 MACS = (b"\x02\x00\x00\x00\xa0\x01", b"\x02\x00\x00\x00\xa0\x02")

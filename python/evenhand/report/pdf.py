@@ -21,7 +21,7 @@ TIMEOUT_S = 180.0
 
 def check_printer(where: str) -> None:
     """HostError if there is no program that prints; to be asked before the page is drawn."""
-    if _chromium() is None and shutil.which(WEASYPRINT) is None:
+    if not _printers():
         raise HostError(
             "a PDF is printed by chromium or weasyprint, and neither is installed", where=where,
             next_step="Install one, for example with `apt install chromium`; or open the HTML page in a browser and print it.",
@@ -29,24 +29,31 @@ def check_printer(where: str) -> None:
 
 
 def print_pdf(page: str, *, where: str) -> bytes:
-    """The page on sheets of A4.
+    """The page on sheets of A4. Where Chromium prints nothing, as without a sandbox for its user, WeasyPrint is asked if it is there.
 
     Raises:
         HostError: There is no program that prints, or it printed nothing.
     """
     check_printer(where)
+    problems = []
     with tempfile.TemporaryDirectory(prefix="evenhand-pdf-") as folder:
         source, target = Path(folder) / "page.html", Path(folder) / "page.pdf"
-        chromium = _chromium()
-        source.write_text(page if chromium is not None else _without_variables(page), encoding="utf-8")
-        command = [WEASYPRINT, str(source), str(target)] if chromium is None else _of_chromium(chromium, Path(folder), source, target)
-        said = _run(command, Path(folder), where)
-        if not target.is_file() or not (content := target.read_bytes()).startswith(b"%PDF"):
+        for program in _printers():
+            is_weasyprint = program == WEASYPRINT
+            source.write_text(_without_variables(page) if is_weasyprint else page, encoding="utf-8")
+            command = [program, str(source), str(target)] if is_weasyprint else _of_chromium(program, Path(folder), source, target)
+            said = _run(command, Path(folder), where)
+            if target.is_file() and (content := target.read_bytes()).startswith(b"%PDF"):
+                return content
             last = next((line for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
-            raise HostError(
-                f"{command[0]} printed no PDF: {last[:300]}", where=where, next_step="Open the HTML page in a browser, and print it there."
-            )
-        return content
+            problems.append(f"{program} printed no PDF: {last[:300]}")
+    raise HostError("; ".join(problems), where=where, next_step="Open the HTML page in a browser, and print it there.")
+
+
+def _printers() -> list[str]:
+    """What is there, in the order in which it is asked."""
+    chromium = _chromium()
+    return [*([chromium] if chromium else []), *([WEASYPRINT] if shutil.which(WEASYPRINT) else [])]
 
 
 def _chromium() -> str | None:
