@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.dut.facts_interface import COMMANDS, DEVICE, read_interface
+from evenhand.dut.reading import understood
 from evenhand.dut.readings import END, MARK, split_parts
 from evenhand.dut.shell import Shell
 from evenhand.errors import HostError
@@ -100,6 +101,11 @@ def parse_facts(text: str, *, left: str, right: str, where: str) -> dict[str, An
             "the DUT's facts could not be read: its answer is not that of a Linux system, or was cut off", where=where,
             next_step='Name its system in the testbed file (dut.os); of "linux" alone facts are read.',
         )  # fmt: skip
+    with understood("itself", where=where):
+        return _facts(parts, kernel, left, right, where=where)
+
+
+def _facts(parts: Mapping[str, str], kernel: Sequence[str], left: str, right: str, *, where: str) -> dict[str, Any]:
     count, online, sockets = (*parts.get("cpus", "").splitlines(), None, None, None)[:3]
     cpuinfo = parts.get("cpuinfo", "")
     model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.dut.reading import quote, read_all
+from evenhand.dut.reading import quote, read_all, understood
 from evenhand.dut.shell import Answer, Shell
 from evenhand.errors import HostError
 from evenhand.predict.ethtool import IndirectionTable, read_table
@@ -140,6 +140,11 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
         raise HostError(
             "the DUT lacks ip or flock", where="the DUT's PATH", next_step="Install them there: apt-get install iproute2 util-linux."
         )
+    with understood("itself", where="ip -j"):
+        return _state(answers, names, address=address, peer=peer)
+
+
+def _state(answers: Mapping[str, Answer], names: Sequence[str], *, address: str | None, peer: str | None) -> LinuxState:
     links = _links(answers["links"])
     hashes = {(name, flow): _hash_fields(answers[f"hash {name} {flow}"]) for name in names for flow in FLOWS}
     tables = {name: read_table(answer.stdout) for name in names if not (answer := answers[f"table {name}"]).exit_code}
@@ -166,8 +171,9 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
 def read_carriers(shell: Shell, *, address: str | None, peer: str | None) -> frozenset[str]:
     """`LinuxState.kept_from` alone; empty if the DUT does not tell. Arguments and errors as of `read_state`."""
     answers = read_all(shell, {"links": _LINKS, "back": _way_back(peer)})
-    links = _links(answers["links"])
-    return _carriers(links, _carrying(links, answers["back"], address))
+    with understood("itself", where="ip -j"):
+        links = _links(answers["links"])
+        return _carriers(links, _carrying(links, answers["back"], address))
 
 
 def _links(answer: Answer) -> dict[str, Link]:

@@ -6,9 +6,26 @@ from __future__ import annotations
 import re
 import secrets
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from evenhand.dut.shell import Answer, Shell
+from evenhand.errors import HostError
+
+MOST_OCTETS = 1 << 26
+"""Of one command's answer; that of a table of 65,536 neighbours is a fifth of it."""
+
+
+@contextmanager
+def understood(what: str, *, where: str) -> Iterator[None]:
+    """Around what reads the DUT's answers, which may be of any shape: HostError if it stumbles over one."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise HostError(
+            f"what the DUT says of {what} is not understood: {str(error)[:200] or type(error).__name__}", where=where,
+            next_step="Log in there, and look whether its ip and ethtool are those of its distribution, and what they print.",
+        ) from error  # fmt: skip
 
 
 def read_all(shell: Shell, commands: Mapping[str, str], *, timeout_s: float = 120.0) -> dict[str, Answer]:
@@ -26,14 +43,19 @@ def run_each(shell: Shell, commands: Sequence[str], *, begin: str = "", timeout_
     """
     mark = f"evenhand-{secrets.token_hex(8)}"
     # A function is read to its end before any of it runs.
-    lines = ["main() {", *([begin] if begin else [])]
+    lines = ["newline='", "'", "main() {", *([begin] if begin else [])]
     for command in commands:
-        lines += [f"answer=$( {{ {command}\n}} 2>&1 )", f"printf '%s %s\\n%s\\n' {mark} $? \"$answer\""]
+        # What is cut off has no exit code at its end, and so counts as failed. A program that never ends ends with its pipe.
+        lines += [
+            f"answer=$( {{ ( {command}\n) 2>&1; printf '\\n%s' $?; }} | head -c {MOST_OCTETS} )",
+            'code=${answer##*"$newline"}; case $code in ""|*[!0-9]*|????*) code=141;; *) answer=${answer%"$newline"*};; esac',
+            f"printf '%s %s\\n%s\\n' {mark} $code \"$answer\"",
+        ]
     text = "\n".join([*lines, "}", "main", "exit $?", ""])
     whole = shell.run("exec sh -s", input_text=text, timeout_s=timeout_s)
     parts = re.split(rf"^{mark} (\d+)\n", whole.stdout, flags=re.MULTILINE)[1:]
     answers = [
-        Answer(exit_code=int(code), stdout=output.removesuffix("\n"), stderr="")
+        Answer(exit_code=int(code), stdout=output.rstrip("\n"), stderr="")
         for code, output in zip(parts[::2], parts[1::2], strict=True)
     ]
     return answers if len(answers) == len(commands) else [*answers, whole]

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from evenhand.dut.reading import understood
 from evenhand.dut.readings_kernel import NO_PERL, kernel_queues_command, read_kernel_queues
 from evenhand.dut.readings_queues import FILTER, Queues, read_queues
 from evenhand.errors import HostError
@@ -115,6 +116,11 @@ def parse_reading(text: str, *, left: str, right: str, where: str) -> Reading:
             "the DUT's counters could not be read: its answer is not that of a Linux system, or was cut off", where=where,
             next_step="Log in there, and look whether cat /proc/stat and ip -s link work.",
         )  # fmt: skip
+    with understood("its counters", where=where):
+        return _reading(parts, left, right, where=where)
+
+
+def _reading(parts: Mapping[str, str], left: str, right: str, *, where: str) -> Reading:
     return Reading(
         uptime_s=float(parts["uptime"].split()[0]),
         cpus=_read_cpus(parts["cpus"]),

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import select
+import selectors
 import shlex
 import shutil
 import subprocess
@@ -29,6 +31,8 @@ CONNECT_TIMEOUT_S = 10
 """For each host on the way; the whole way gets three times as long."""
 ALIVE_S, ALIVE_COUNT = 5, 3
 """A DUT that says nothing for so long, so often, is lost."""
+MOST_ANSWERED = 1 << 28
+"""Octets of one answer: many commands may be asked at once."""
 _READY = "evenhand-ready"
 _KERNELS = {"linux": "Linux", "vpp": "Linux", "openbsd": "OpenBSD", "freebsd": "FreeBSD"}
 """What `uname -s` says."""
@@ -107,7 +111,12 @@ class SshShell:
             env=_environment(),
         )  # fmt: skip
         try:
-            stdout, stderr = client.communicate(input_text, timeout_s)
+            stdout, stderr = _communicate(client, input_text, timeout_s)
+        except OverflowError:
+            raise HostError(
+                f"an answer of more than {MOST_ANSWERED >> 20} MiB to: {_shortened(command)}", where=self.destination,
+                next_step="Run it there by hand: a program that prints without end is not the one of its distribution.",
+            ) from None  # fmt: skip
         except subprocess.TimeoutExpired:
             if self._has_ended():
                 raise self._lost() from None
@@ -224,6 +233,49 @@ def open_shell(dut: TestbedDut, *, config: Path | None = None) -> Iterator[SshSh
                 next_step="Only root can set up a router: name root, such as root@r1, and put your key into its authorized_keys.",
             )  # fmt: skip
         yield shell
+
+
+def _communicate(client: subprocess.Popen[str], input_text: str, timeout_s: float) -> tuple[str, str]:
+    """As `Popen.communicate`, which would keep whatever comes.
+
+    Raises:
+        subprocess.TimeoutExpired: As there.
+        OverflowError: It answers more than `MOST_ANSWERED`.
+    """
+    assert client.stdin is not None
+    assert client.stdout is not None
+    assert client.stderr is not None
+    heard = {client.stdout.fileno(): bytearray(), client.stderr.fileno(): bytearray()}
+    unsaid = memoryview(input_text.encode())
+    end = time.monotonic() + timeout_s
+    with selectors.DefaultSelector() as selector:
+        for stream in heard:
+            selector.register(stream, selectors.EVENT_READ)
+        selector.register(client.stdin.fileno(), selectors.EVENT_WRITE)
+        while selector.get_map():
+            ready = selector.select(max(0.0, end - time.monotonic()))
+            if not ready or time.monotonic() > end:
+                raise subprocess.TimeoutExpired(client.args, timeout_s)
+            for key, _ in ready:
+                if key.fd in heard:
+                    part = os.read(key.fd, 1 << 16)
+                    heard[key.fd] += part
+                    if not part:
+                        selector.unregister(key.fd)
+                    elif len(heard[key.fd]) > MOST_ANSWERED:
+                        raise OverflowError
+                    continue
+                try:
+                    # A pipe that is ready takes so many at least.
+                    unsaid = unsaid[os.write(key.fd, unsaid[: select.PIPE_BUF]) :]
+                except BrokenPipeError:
+                    unsaid = unsaid[:0]
+                if not unsaid:
+                    selector.unregister(key.fd)
+                    client.stdin.close()
+    client.wait(max(0.0, end - time.monotonic()))
+    stdout, stderr = (octets.decode(errors="replace").replace("\r\n", "\n") for octets in heard.values())
+    return stdout, stderr
 
 
 _WELCOME = f"exec sh -c 'set -- $SSH_CONNECTION; echo \"{_READY} $(uname -s) $(id -u) $1 $3\"; exec cat >/dev/null'"
