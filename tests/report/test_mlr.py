@@ -115,3 +115,18 @@ def test_a_search_that_cannot_be_stored_is_shown(is_ended: bool) -> None:
     text = shown(*measured_report([search]))
     assert f"Trials: {len(result.trials)} (" in text
     assert ("Goals, loads per direction" in text) == is_ended
+
+
+def test_a_lower_bound_that_longer_trials_would_refute_says_so() -> None:
+    """RFC 9971 stands; the sustainable load is beside it, in text and JSON, for each goal."""
+    deep = find_goals(SimulatedMeasurer(limit_fps=8_000, buffer_frames=10_000_000), replace(GOALS, max_fps=9_000.0))
+    document = deep.to_document()
+    assert document["sustainable_fps_per_direction"] == pytest.approx(8_000)
+    assert [goal["sustainable_fps_per_direction"] for goal in document["goals"]] == [pytest.approx(8_000)] * 2
+    lines = "\n".join(mlr_lines(deep, PROFILE))
+    for name in ("NDR", "PDR"):
+        assert f"Longer trials would refute the lower bound of {name}: delays grew steadily" in lines
+    assert "It sustains about 8,000 fps per direction." in lines
+    plain = found()
+    assert plain.to_document()["sustainable_fps_per_direction"] is None
+    assert "Longer trials would refute" not in "\n".join(mlr_lines(plain, PROFILE))

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What page, documents and exports say of figures that are not quite what their names are: the worst case of few tags, a longest burst."""
+"""What page, documents and exports say of figures that are not quite what their names are: the worst case of few tags, a longest burst, a
+throughput that a queue has helped."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 
 from evenhand.procedure import DelayTest
 from evenhand.report.campaign_rows import rows_of
+from evenhand.report.page_head import summary_table
+from evenhand.report.page_points import shown_suites
 from evenhand.report.page_tables import burst_table, latency_table, variation_table
 from evenhand.series.campaign import PointRecord
 from evenhand.series.figures import is_worst_the_maximum
@@ -65,3 +69,21 @@ def test_the_page_marks_buffer_times_that_are_lower_bounds() -> None:
         cells = [cell.text for cell in table.rows[0]]
         assert sum(">= " in cell for cell in cells) == (4 if is_bound else 0), cells
         assert cells[-1] == f"{row.goal.frames_in(row.longest_s):,}"
+
+
+@pytest.mark.parametrize("told", [8_000.0, None, "8000", True, -1.0, math.inf])
+def test_the_page_says_which_points_rest_on_a_queue_that_was_filling(told: Any) -> None:
+    found = record(with_result(point(1, [9_000.0, 9_100.0]), {"sustainable_fps_per_direction": told}), point(16, [9_000.0]))
+    table = summary_table(found)
+    assert table is not None
+    (suite,) = shown_suites(found)
+    facts = [dict(shown.facts) for shown in suite.points]
+    if told == 8_000.0:
+        assert "1 point rests on trials in which a queue of the DUT was filling" in table.caption
+        assert facts[0]["a queue was filling"] == (
+            "in 2 of 2 repetitions: longer trials would refute these; the DUT sustains about 8 kfps (median)"
+        )
+    else:
+        assert "was filling" not in table.caption
+        assert "a queue was filling" not in facts[0]
+    assert "a queue was filling" not in facts[1]

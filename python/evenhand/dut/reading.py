@@ -55,8 +55,7 @@ def run_each(shell: Shell, commands: Sequence[str], *, begin: str = "", timeout_
     whole = shell.run("exec sh -s", input_text=text, timeout_s=timeout_s)
     parts = re.split(rf"^{mark} (\d+)\n", whole.stdout, flags=re.MULTILINE)[1:]
     answers = [
-        Answer(exit_code=int(code), stdout=output.rstrip("\n"), stderr="")
-        for code, output in zip(parts[::2], parts[1::2], strict=True)
+        Answer(exit_code=int(code), stdout=output.rstrip("\n"), stderr="") for code, output in zip(parts[::2], parts[1::2], strict=True)
     ]
     return answers if len(answers) == len(commands) else [*answers, whole]
 

@@ -66,6 +66,7 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     for found in result.goals:
         lost = loss_by_direction(result.losses_of(found)) if found.goal.loss_ratio else None
         lines += [] if lost is None else [f"Lost at the lower bound of {found.goal.name}: {lost}."]
+        lines += _filling_lines(found, result.sustainable_fps_of(found))
     lines.append(
         f"Loads from {format_count(result.goal.lowest_fps)} to {format_count(result.goal.max_fps)} fps per direction; loss is counted "
         f"over all directions together, and a trial is FAIL above a loss of {format_ratio(result.goal.loss_ratio)}, the strictest goal's."
@@ -96,6 +97,16 @@ def _goal_line(found: GoalResult, profile: Profile) -> str:
     upper = "" if found.upper_fps is None else f"; upper bound {_load(found.upper_fps)} fps"
     bound = "" if found.is_regular else "at least "
     return f"{described}: {bound}{_load(found.lower_fps)} fps per direction{both}{upper}{conditional}; {_outcome(found)}."
+
+
+def _filling_lines(found: GoalResult, sustainable_fps: float | None) -> list[str]:
+    if sustainable_fps is None:
+        return []
+    return [
+        f"Longer trials would refute the lower bound of {found.goal.name}: delays grew steadily there in most trials of"
+        f" {format_duration(found.goal.final_duration_s)}, so a queue of the DUT was filling. It sustains about"
+        f" {format_count(sustainable_fps)} fps per direction."
+    ]
 
 
 def _outcome(found: GoalResult) -> str:

@@ -22,6 +22,7 @@ from evenhand.report.page_words import (
 )
 from evenhand.report.summary import COLUMNS, NOTE, summary_rows
 from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord
+from evenhand.series.figures import sustainable_of
 
 HASHES = {"type1": "addresses only (type 1)", "type2": "addresses and ports (type 2)"}
 MOST_SIGNS = 90
@@ -118,4 +119,7 @@ def summary_table(record: CampaignRecord) -> Table | None:
     """As `export --table summary` writes it. None without points."""
     rows: list[list[str | Cell]] = [[Cell(text, "flag" if text == "no number" else "") for text in row] for row in summary_rows(record)]
     titles = [f"#{column.title}" if column.is_number else column.title for column in COLUMNS]
-    return make_table(titles, rows, caption=NOTE) if rows else None
+    filling = sum(any(sustainable_of(each.result) is not None for each in found.repetitions) for found in record.points)
+    which = "1 point rests" if filling == 1 else f"{filling} points rest"
+    told = f" {which} on trials in which a queue of the DUT was filling: longer ones would refute it (see its facts)." if filling else ""
+    return make_table(titles, rows, caption=NOTE + told) if rows else None

@@ -29,7 +29,7 @@ from evenhand.report.page_words import (
 )
 from evenhand.series import StoredTrial
 from evenhand.series.campaign import AT_LEAST, CampaignRecord, HookRun, Point, PointRecord, PointState, Repetition
-from evenhand.series.figures import losses_of
+from evenhand.series.figures import losses_of, sustainable_of
 from evenhand.trial import Verdict, join_directions
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -192,6 +192,14 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
     if found.median_upper is not None:
         facts += [
             ("bracket of the searches", f"{show_median(found)} passed, {show_value(found.median_upper, unit_of(point))} failed (medians)")
+        ]
+    if filling := [fps for repetition in found.repetitions if (fps := sustainable_of(repetition.result)) is not None]:
+        facts += [
+            (
+                "a queue was filling",
+                f"in {len(filling)} of {len(found.values)} repetitions: longer trials would refute these; the DUT sustains about"
+                f" {show_value(median(filling), unit_of(point))} (median)",
+            )
         ]
     facts += queue_facts(found)
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []

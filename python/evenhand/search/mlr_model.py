@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, ClassVar
 
 from evenhand.errors import RequestError
@@ -20,7 +21,7 @@ from evenhand.search.model import (
     check_retries,
     is_outcome_at_least,
 )
-from evenhand.trial import Deviation, Verdict
+from evenhand.trial import Deviation, TrialResult, Verdict
 from evenhand.typed_fields import check_types
 from evenhand.units import format_count, format_duration, format_ratio
 
@@ -264,13 +265,26 @@ class MlrResult:
 
     def losses_of(self, found: GoalResult) -> dict[str, DirectionLoss]:
         """What each direction lost at the goal's lower bound, over the valid trials of full length there."""
-        return losses_in(
+        return losses_in(self._at_lower_bound(found))
+
+    def sustainable_fps_of(self, found: GoalResult) -> float | None:
+        """Where a queue of the DUT was filling in more than half of those trials: the load it would sustain, their median. Longer trials
+        would refute the lower bound; what RFC 9971 makes of the trials that were made stands."""
+        trials = self._at_lower_bound(found)
+        filling = [t.sustainable_fps for t in trials if t.sustainable_fps is not None]
+        if found.lower_fps is None or 2 * len(filling) <= len(trials):
+            return None
+        sustainable_fps = median(filling)
+        return sustainable_fps if sustainable_fps / (1 - found.goal.loss_ratio) < found.lower_fps else None
+
+    def _at_lower_bound(self, found: GoalResult) -> list[TrialResult]:
+        return [
             t.result
             for t in self.trials
             if t.result.is_valid
             and t.result.intended_fps == found.lower_fps
             and t.result.intended_duration_s >= found.goal.final_duration_s
-        )
+        ]
 
     @property
     def losses(self) -> dict[str, DirectionLoss]:
@@ -291,7 +305,15 @@ class MlrResult:
             "tester_limit_fps_per_direction": self.tester_limit_fps,
             "loss_by_direction": losses_document(self.losses),
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
-            "goals": [{**result.to_document(), "loss_by_direction": losses_document(self.losses_of(result))} for result in self.goals],
+            "sustainable_fps_per_direction": self.sustainable_fps_of(self.strictest),
+            "goals": [
+                {
+                    **result.to_document(),
+                    "loss_by_direction": losses_document(self.losses_of(result)),
+                    "sustainable_fps_per_direction": self.sustainable_fps_of(result),
+                }
+                for result in self.goals
+            ],
             "uncharged": next((each.to_document() for each in self.uncharged if each.load_fps == self.throughput_fps), None),
             "goal": self.goal.to_document(),
         }

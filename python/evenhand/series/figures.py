@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,6 +54,15 @@ def losses_of(result: Mapping[str, Any] | None) -> Mapping[str, float]:
         for name in _DIRECTIONS
         if isinstance(ratio := found.get(name), int | float) and not isinstance(ratio, bool) and 0 <= ratio <= 1
     }
+
+
+def sustainable_of(result: Mapping[str, Any] | None) -> float | None:
+    """Per direction: what the DUT would sustain, if a queue of it was filling in what the throughput rests on. None if the file does not
+    tell, or not soundly."""
+    told = (result or {}).get("sustainable_fps_per_direction")
+    if isinstance(told, bool) or not isinstance(told, int | float):
+        return None
+    return float(told) if 0 < told < math.inf else None
 
 
 def is_worst_the_maximum(result: Mapping[str, Any] | None) -> bool:
