@@ -25,7 +25,7 @@ from evenhand.procedure import Note
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
 from evenhand.series.going_on import resume_command
-from evenhand.series.remote_point import store_remote_point
+from evenhand.series.remote_point import check_remote_point, store_remote_point
 
 CONNECT_S = 10.0
 HOST_NOTE = "measured by workers elsewhere: the host told of the campaign is that of who started it; the testers' stand with their testbeds"
@@ -137,16 +137,18 @@ class ScheduledExecutor:
             error = future.exception()
             if not isinstance(error, distributed.KilledWorker):
                 raise error
-            reason = "worker after worker was lost in it, the last with no other to go on"
-            keeper.end_point(order.point, reason)
-            on_event(PointArrived(point=order.point, testbed=None, reason=reason, durations_s=(), verdicts={}, places=places))
+            _given_up(order.point, "worker after worker was lost in it, the last with no other to go on", keeper, on_event, places)
             return None
         if future.status != "finished":
             return self._gone()
-        answer: Answer = future.result()
-        if answer.error is not None:
+        answer = future.result()
+        if isinstance(answer, Answer) and isinstance(answer.error, EvenhandError):
             return answer.error
-        arrived = answer.point
+        try:
+            arrived = check_remote_point(getattr(answer, "point", None), order.point, [job.repetition for job in order.jobs])
+        except ValueError as error:
+            _given_up(order.point, f"what a worker sent is no result of it: {error}", keeper, on_event, places)
+            return None
         store_remote_point(keeper, arrived)
         verdicts: dict[str, int] = {}
         for trial in (trial for repetition in arrived.repetitions for search in repetition.searches for trial in search.trials):
@@ -181,6 +183,11 @@ class ScheduledExecutor:
             "the scheduler has gone; points that were under way are lost", where=self.address,
             next_step=f"Start it and its workers again, and go on with: {resume_command(Path('FILE'))}",
         )  # fmt: skip
+
+
+def _given_up(point: Point, reason: str, keeper: CampaignStore, on_event: OnCampaignEvent, places: int) -> None:
+    keeper.end_point(point, reason)
+    on_event(PointArrived(point=point, testbed=None, reason=reason, durations_s=(), verdicts={}, places=places))
 
 
 @contextmanager

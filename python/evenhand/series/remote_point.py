@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evenhand.errors import EvenhandError
 from evenhand.series.campaign import HookRun, Point
 from evenhand.series.folders import without_folders
 from evenhand.series.record import CUT_SHORT
@@ -79,6 +81,43 @@ class RemotePoint:
     repetitions: tuple[RemoteRepetition, ...]
     reason: str | None
     """Why it gets no more repetitions; None: it has them all."""
+
+
+def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> RemotePoint:
+    """What was ordered, if that is it: it comes from another machine, whose Evenhand may be damaged, or none.
+
+    Args:
+        numbers: Of the repetitions that were ordered.
+
+    Raises:
+        ValueError: It is of another point or repetition, has one twice, or holds what no tester writes.
+    """
+    if not isinstance(remote, RemotePoint) or remote.point != point:
+        raise ValueError("it is of another point")
+    done = [repetition.number for repetition in remote.repetitions]
+    if len(set(done)) != len(done) or not set(done) <= set(numbers):
+        raise ValueError(f"it has repetitions {', '.join(map(str, done)) or 'none'}, and {', '.join(map(str, numbers))} were ordered")
+    try:
+        to_json([remote.facts, dict(remote.versions), [hook.output for _, hook in remote.hooks]])
+        for repetition in remote.repetitions:
+            if repetition.ended is not None:
+                _check_number(repetition.ended.value)
+                to_json(dict(repetition.ended.result))
+            _check_number(repetition.measured_s)
+            for search in repetition.searches:
+                to_json([search.plan, search.setup, search.goal, search.result])
+                for trial in search.trials:
+                    TrialResult.from_contract(dict(trial.document))
+    except EvenhandError as error:
+        raise ValueError(error.what) from error
+    except (TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"it is not made as results are: {error}") from error
+    return remote
+
+
+def _check_number(value: object) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)):
+        raise ValueError(f"{value!r} is no finite number")
 
 
 def store_remote_point(store: CampaignStore, remote: RemotePoint) -> None:
