@@ -91,12 +91,13 @@ def test_a_late_departure_spoils_only_the_delays_that_it_touched(plan: AddressPl
             )
 
         def is_touched(document: Document) -> bool:
-            return bool(document["verdict"] == "PASS" and of_forward(document)["left_out_tags"] > 0)
+            # A busy host may let a thread run on for a while after the signal, or stop it once more.
+            late_us = [direction["sender"]["max_overdue_us"] for direction in document["directions"].values()]
+            return bool(document["verdict"] == "PASS" and of_forward(document)["left_out_tags"] > 0 and min(late_us) > 25_000)
 
         document = until(is_touched, measured)
     for direction in document["directions"].values():
         delays = direction["delays"]
-        assert direction["sender"]["max_overdue_us"] > 25_000
         assert 0 < delays["left_out_tags"] <= 50
         assert len(delays["tagged"]) + delays["left_out_tags"] == 500
         assert direction["latency"]["count"] + delays["left_out_frames"] == direction["received_frames"]
