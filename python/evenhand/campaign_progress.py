@@ -88,7 +88,9 @@ class CampaignDisplay(ProgressDisplay):
         self._left[point.key] = max(0, self._left.get(point.key, 1) - 1)
         self._time.learn(point, time.monotonic() - self._repetition_began_s)
         figure = FIGURES[point.procedure]
-        found = f"{figure.name} {format_figure(point.procedure, event.value)}" if event.value is not None else f"no number: {event.reason}"
+        found = f"no number: {event.reason}"
+        if event.value is not None:
+            found = f"{figure.name} {'at least ' if event.is_at_least else ''}{format_figure(point.procedure, event.value)}"
         per_direction = " per direction" if figure.unit == "fps" and event.value is not None else ""
         self.say(f"repetition {event.job.repetition} of {point.repetitions}: {found}{per_direction}; {self._summary()}")
 

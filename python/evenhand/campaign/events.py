@@ -36,6 +36,8 @@ class RepetitionEnded:
     job: Job
     outcome: str
     value: float | None
+    is_at_least: bool = False
+    """The value is a lower bound."""
     reason: str | None
 
 

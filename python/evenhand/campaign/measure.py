@@ -37,7 +37,7 @@ from evenhand.procedure import (
     read_setup,
 )
 from evenhand.reference import reference_router
-from evenhand.series.campaign import HookRun, Point
+from evenhand.series.campaign import HookRun, Point, is_lower_bound
 from evenhand.series.campaign_store import Ended
 from evenhand.series.figures import value_of
 from evenhand.series.repetition_recorder import STOPPED, CannotContinueError
@@ -190,7 +190,8 @@ def _measure_repetition(
         if ended.outcome == STOPPED:
             raise KeyboardInterrupt
         keeper.end(recorder, ended)
-        on_event(RepetitionEnded(job=job, outcome=ended.outcome, value=ended.value, reason=ended.reason))
+        is_at_least = is_lower_bound(ended.outcome, ended.result)
+        on_event(RepetitionEnded(job=job, outcome=ended.outcome, value=ended.value, is_at_least=is_at_least, reason=ended.reason))
         return
 
 

@@ -281,7 +281,8 @@ def describe_repetition(event: RepetitionEnded) -> str:
     found = f"no number: {event.reason}"
     if event.value is not None:
         figure = FIGURES[point.procedure]
-        found = f"{figure.name} {show_value(event.value, figure)}" + (" per direction" if figure.unit == "fps" else "")
+        bound, per_direction = "at least " if event.is_at_least else "", " per direction" if figure.unit == "fps" else ""
+        found = f"{figure.name} {bound}{show_value(event.value, figure)}{per_direction}"
     return f"{point.key}, repetition {event.job.repetition} of {point.repetitions}: {found}"
 
 
