@@ -24,7 +24,7 @@ using tally::SequenceMap;
 
 namespace {
 
-constexpr std::uint64_t held = 64 * 64;  // the fewest: 64 windows of a word
+constexpr std::uint64_t held = 64 * SequenceMap::windows;  // the fewest: 64 windows of a word
 
 /// What a summary says of a direction.
 struct Account {
