@@ -22,7 +22,7 @@ def demo_picture() -> bytes:
     from evenhand.analysis.ratios import SAME_WITHIN
     from evenhand.report.figures import draw_svg_file
     from evenhand.report.figures_bias import Bar, bars_picture
-    from evenhand.units import parse_rate
+    from evenhand.base.units import parse_rate
 
     output = (ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- demo-output -->")[2].partition("<!-- /demo-output -->")[0]
     rows = ROW.findall(output)

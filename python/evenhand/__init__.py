@@ -2,7 +2,7 @@
 """Evenhand: an even-handed benchmark for routers. `open_testbed` is where a script begins."""
 
 from evenhand.api import open_testbed
-from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, DrawnOrder, Imix, make_plan, mix_versions, parse_imix
 from evenhand.procedure import (
     UP_TO_LINE_RATE,

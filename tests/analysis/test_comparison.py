@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.analysis import Comparison, compare
 from evenhand.analysis.comparison import TOO_FEW
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.report.comparison import comparison_lines, show_interval, show_ratio_of
 from evenhand.report.comparison_page import render_comparison
 from evenhand.series import StoredSearch

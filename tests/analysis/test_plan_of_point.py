@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.analysis.device import plan_of
+from evenhand.base.errors import RequestError
 from evenhand.campaign.options import plan_of as sent_plan_of
-from evenhand.errors import RequestError
 from evenhand.plan import RFC4814_SOURCE_PORTS, UdpRange
 from evenhand.plan.ports import MAX_PORT, parse_ports
 from tests.campaign.campaigns import expanded

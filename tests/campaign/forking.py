@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-import evenhand.campaign_progress  # noqa: F401
+import evenhand.cli.progress.campaign  # noqa: F401
 from evenhand.cli.main import app_of, run
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from evenhand.base.errors import RequestError
 from evenhand.campaign import expand, make_campaign, read_campaign
 from evenhand.campaign.file import Suite
 from evenhand.campaign.options import options_of
-from evenhand.errors import RequestError
 from tests.campaign.campaigns import campaign
 
 SUITE = "c.toml: suite 'a': "

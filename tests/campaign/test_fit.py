@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.campaign import CampaignPlan, expand, make_campaign
 from evenhand.campaign.fit import check_fit, check_lab_points
 from evenhand.campaign.lab_of_run import wish_of
-from evenhand.errors import HostError, RequestError
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand import testbed
+from evenhand.base.errors import RequestError
 from evenhand.campaign import (
     CampaignPlan,
     describe,
@@ -27,7 +28,6 @@ from evenhand.campaign import (
     seed_of,
 )
 from evenhand.campaign.options import AFTER
-from evenhand.errors import RequestError
 from evenhand.plan import TOPOLOGIES, plan_title
 from evenhand.procedure import BackToBackGoal, DelayGoal, DelayTest, RecoveryGoal
 from evenhand.search import MlrGoals, ThroughputGoal

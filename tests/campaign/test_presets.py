@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from evenhand.base.errors import RequestError
 from evenhand.campaign import expand, jobs, make_campaign, preset_names, preset_text, read_campaign, time_of
 from evenhand.campaign.file import CampaignFile, Published
 from evenhand.campaign.fit import check_lab_points
-from evenhand.errors import RequestError
 from evenhand.series.campaign import Point
 from tests.campaign.campaigns import expanded
 

@@ -18,7 +18,7 @@ import pytest
 
 from evenhand.cli.live_page import LivePage
 from evenhand.series import CampaignRecord, PointState, read_record
-from evenhand.series.going_on import MOST_KEPT, find_source, remember_source, resume_command
+from evenhand.series.resume_command import MOST_KEPT, find_source, remember_source, resume_command
 from tests.campaign.small_campaign import OPTIONS, essence, write_campaign
 
 FILES = Path(__file__).parents[1] / "series" / "files"
@@ -356,7 +356,7 @@ def test_a_campaign_file_is_found_where_it_was_when_the_campaign_began(tmp_path:
 
 
 def test_nobody_spells_it_otherwise() -> None:
-    texts = [path.read_text() for path in (Path(__file__).parents[2] / "python").rglob("*.py") if path.name not in ("going_on.py",)]
+    texts = [path.read_text() for path in (Path(__file__).parents[2] / "python").rglob("*.py") if path.name not in ("resume_command.py",)]
     assert not [found for text in texts for found in re.findall(r"(?i)go on with:? [^\n]*--resume", text)]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import EvenhandError
+from evenhand.base.errors import EvenhandError
 from evenhand.series import CampaignRecord, PointState, read_record
 from evenhand.series.campaign_status import read_status
 from tests.campaign.dask_processes import Cluster, cluster, wait_until

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.fitted import LEAST_TEXT, FittedTable
+from evenhand.base.terminal_table import LEAST_TEXT, FittedTable
 from tests.cli.running import Ended
 from tests.cli.test_json_documents import LINES, QUICK, REAL_ENGINE
 

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.host import Part
 from evenhand.procedure import setup
 from evenhand.trial import find_engine

@@ -14,9 +14,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from evenhand.base.errors import HostError
 from evenhand.cli.common import DirectionName, read_directions
 from evenhand.cli.usage import as_typed
-from evenhand.errors import HostError
 from evenhand.lab import linux
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile, choose_frame_size, default_plan_of

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.exchange.siitperf_file import KEYS, MOST_OCTETS, read_siitperf
 from tests.cli.running import Ended
 from tests.exchange.confs import ROUTER_KEYS, write_conf

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evenhand.base.errors import RequestError
 from evenhand.cli.main import main
-from evenhand.errors import RequestError
 from evenhand.exchange import Given, import_otg
 from tests.cli.running import Ended
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import HostError
 from evenhand.cli.prove import SUSPICIOUS
-from evenhand.errors import HostError
 from evenhand.report import GENERATOR_NAMES
 from evenhand.trial import find_engine
 from tests.cli.running import Ended

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import HostError
-from evenhand.programs import ENGINE, ROUTER, find_program
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ENGINE, ROUTER, find_program
 from evenhand.series import read_run
 from tests.cli.test_json_documents import validate
 

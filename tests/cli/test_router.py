@@ -15,9 +15,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ENGINE, ROUTER, find_program
 from evenhand.cli.main import main
-from evenhand.errors import HostError
-from evenhand.programs import ENGINE, ROUTER, find_program
 from evenhand.reference.testbed_file import written_testbed
 from tests.cli.test_json_documents import validate
 

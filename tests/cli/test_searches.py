@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import RequestError
 from evenhand.cli.searches import SearchKind, choose_search, parse_goal
-from evenhand.errors import RequestError
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal
 from evenhand.series import read_run
 from tests.cli.running import Ended

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from evenhand.cli import main as cli
-from evenhand.cli import places
+from evenhand.cli import registry
 
 EVENHAND = f"{sys.executable} -m evenhand"
 SHOW = f"{EVENHAND} plan show gateway-v4"
@@ -77,7 +77,7 @@ def test_a_verb_that_cannot_be_loaded_is_three_lines(monkeypatch: pytest.MonkeyP
         raise ImportError(f"no module named {name!r}")
 
     cli.app_of.cache_clear()
-    monkeypatch.setattr(places, "import_module", fail)
+    monkeypatch.setattr(registry, "import_module", fail)
     assert cli.main(["status", "a.evenhand"]) == 4
     said = capsys.readouterr().err
     assert "a bug of Evenhand: ImportError: no module named 'evenhand.cli.status'" in said

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import RequestError
 from evenhand.cli.common import read_frame_sizes
-from evenhand.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import RFC_FRAME_SIZES, Profile, Repetitions, Row, Throughput, ThroughputTable, check_frame_sizes
 from evenhand.report.table import throughput_sizes_table

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.campaign import expand, make_campaign
 from evenhand.campaign.dask_address import own_address, scheduler_place
 from evenhand.campaign.worker import Bed, check_fit
-from evenhand.errors import HostError, RequestError
 from tests.cli.running import TESTBED, Ended
 
 Run = Callable[..., Ended]

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.trial import find_engine
 from tests.docs.documents import ROOT
 

@@ -19,6 +19,7 @@ import pytest
 
 import evenhand
 from evenhand import host, testbed
+from evenhand.base.units import parse_duration
 from evenhand.cli import demo_linux, demo_reference
 from evenhand.predict import DeviceModel
 from evenhand.procedure import ceiling
@@ -29,7 +30,6 @@ from evenhand.series import schema
 from evenhand.testbed.drivers import DRIVERS
 from evenhand.testbed.eal_arguments import ALLOWED, INSTEAD
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
-from evenhand.units import parse_duration
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, name_of, read, table_rows
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]

@@ -14,13 +14,13 @@ from typing import Any
 import jsonschema
 import pytest
 
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
+from evenhand.base.units import format_rate
 from evenhand.cli import demo_reference
-from evenhand.errors import HostError
-from evenhand.programs import ROUTER, find_program
 from evenhand.reference.router import RING_LOG2
 from evenhand.search import find_throughput
 from evenhand.trial import SimulatedMeasurer
-from evenhand.units import format_rate
 from tests.docs.documents import blocks, commands, read, table_rows
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]

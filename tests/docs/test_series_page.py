@@ -9,7 +9,7 @@ from evenhand.analysis.medians import Pool, median_ratio
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL, RELEVANT, possible_comparisons
 from evenhand.analysis.published import FIGURE_7
 from evenhand.analysis.ranks import least_p_value
-from evenhand.units import format_count
+from evenhand.base.units import format_count
 from tests.docs.documents import read, table_rows
 
 PAGE = "docs/explanation/reading-a-series.md"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from evenhand import testbed as testbeds
+from evenhand.base.errors import HostError
 from evenhand.dut.shell import Answer
 from evenhand.dut.ssh import DutHost
-from evenhand.errors import HostError
 from evenhand.lab import LinuxLab
 from evenhand.procedure import Setup
 from evenhand.procedure.setup import make_lab_setup

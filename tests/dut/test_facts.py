@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.dut.facts import differences, facts_command, parse_facts, told_facts, without_set_up
 from evenhand.dut.facts_interface import read_fields, read_hash, read_interface
 from evenhand.dut.facts_model import device_of, predict_queues
 from evenhand.dut.last_facts import changes_since_last
 from evenhand.dut.readings import MARK
-from evenhand.errors import HostError, RequestError
 from evenhand.plan import make_plan
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, predict, round_robin_table
 

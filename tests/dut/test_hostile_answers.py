@@ -18,13 +18,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evenhand import testbed as testbeds
+from evenhand.base.errors import EvenhandError, HostError
 from evenhand.dut.facts import facts_command, parse_facts
 from evenhand.dut.linux_state import read_state
 from evenhand.dut.reading import MOST_OCTETS, read_all
 from evenhand.dut.readings import parse_reading, reading_command
 from evenhand.dut.shell import Answer
 from evenhand.dut.ssh import MOST_ANSWERED, open_shell
-from evenhand.errors import EvenhandError, HostError
 from tests.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 
 needs_dut = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))

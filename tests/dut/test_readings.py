@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from evenhand.base.errors import HostError
 from evenhand.dut.readings import END, MARK, Reading, parse_reading, reading_command
 from evenhand.dut.readings_kernel import kernel_queues_command, read_kernel_queues
 from evenhand.dut.readings_queues import FILTER, read_queues
 from evenhand.dut.witness import difference
-from evenhand.errors import HostError
 
 FILES = Path(__file__).parent / "files"
 QUEUES: dict[str, dict[int, dict[str, int]]] = {

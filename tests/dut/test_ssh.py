@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.dut.reading import run_each
 from evenhand.dut.ssh import open_shell, open_ssh
-from evenhand.errors import HostError, RequestError
 from evenhand.testbed import TestbedDut as KnownDut
 from evenhand.testbed import make_testbed
 from evenhand.testbed.ssh_destination import check_destination

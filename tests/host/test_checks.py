@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.host import Finding, HostSurvey, Part, State, survey_host
 from evenhand.host.reading import format_cpu_list, parse_cpu_list
 from evenhand.testbed import HostNetwork

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.lab import build as lab_build
 from evenhand.lab import lab_down, lab_status, lab_up, linux_lab, state
 from evenhand.lab.namespaces import make_namespace, namespace_path, remove_namespace, run_inside

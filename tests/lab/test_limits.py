@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import HostError
 from evenhand.cli.main import main
-from evenhand.errors import HostError
 from evenhand.lab import lab_down, lab_status, lab_up, limits, linux_lab, state
 from evenhand.plan import make_plan
 from tests.lab.lab_holder import holder

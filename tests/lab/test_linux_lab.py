@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up, linux_lab
 from evenhand.lab.build import OFFLOADS, read_offloads
 from evenhand.lab.namespaces import run_inside

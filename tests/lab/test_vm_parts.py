@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.lab import lab_down, lab_status, lab_up, state, taps, vm_up
 from evenhand.lab.build import LabNames, demolish
 from evenhand.lab.linux import RECORD_VERSION

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import evenhand
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.lab.vm_image import ImageRecipe, VmImage, vm_image
 from evenhand.lab.vm_process import QEMU, VirtualMachine
 from evenhand.trial import EngineSession, find_engine

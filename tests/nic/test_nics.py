@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import EngineSession
 from tests.nic.nic_machine import MODELS, Model, NicMachine, offered_models

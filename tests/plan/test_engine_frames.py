@@ -12,7 +12,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.plan import (
     CLASSIC_DESTINATION_PORT,
     CLASSIC_SOURCE_PORT,

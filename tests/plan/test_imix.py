@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.errors import PlanError, RequestError
+from evenhand.base.errors import PlanError, RequestError
+from evenhand.base.units import max_theoretical_fps
 from evenhand.plan import (
     Imix,
     describe_mix,
@@ -27,7 +28,6 @@ from evenhand.plan import (
 from evenhand.plan.imix import LETTERS
 from evenhand.plan.mix import version_pattern
 from evenhand.procedure import check_frame_sizes, choose_frames
-from evenhand.units import max_theoretical_fps
 
 
 def frames_of(mix: dict[str, object]) -> list[tuple[int, int]]:

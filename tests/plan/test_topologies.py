@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import PlanError
+from evenhand.base.errors import PlanError
 from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, AddressPlan, HostRange, make_plan
 
 ip = ipaddress.ip_address

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, PortMacs, Traffic, UdpRange, make_plan
 from evenhand.trial import EngineSession, find_engine
 

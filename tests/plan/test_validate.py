@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import PlanError
+from evenhand.base.errors import PlanError
 from evenhand.plan import AddressPlan, HostRange, NetworkRange, PlanSide, SideName, UdpRange, check_plan, make_plan
 
 ip, interface, network = ipaddress.ip_address, ipaddress.ip_interface, ipaddress.ip_network

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.errors import PlanError
+from evenhand.base.errors import PlanError
 from evenhand.plan import (
     BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.predict import DeviceModel, round_robin_table
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import BackToBack, BackToBackGoal, BackToBackTable, Profile
 from evenhand.procedure.attempts import Attempts

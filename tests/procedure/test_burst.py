@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import BurstGoal, BurstIntervals, Profile
 from evenhand.procedure.burst import RFC_BURSTS, search_interval, with_rate

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.procedure import limits_of
 from evenhand.procedure.host_limits import OFFERED, TOLERANCES, Probe, strictest
 from evenhand.procedure.limits import WishedLimits

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import LossGoal, LossOutcome, Measured, ProcedureEvent, Profile
 from evenhand.procedure.loss import FrameLoss, _Series

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.plan import make_plan
 from evenhand.procedure import Began, OnEvent, ProcedureEvent, Profile, Recovery, RecoveryGoal, ignore
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.recovery import check_throughput, repeat_overload
-from evenhand.progress import ProgressDisplay
 from evenhand.report import recovery_lines, recovery_table
 from evenhand.trial import SimulatedMeasurer
 from tests.report.test_throughput import shown

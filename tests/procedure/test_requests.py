@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.procedure import LossGoal, OpenTestbed, Setup
 from evenhand.testbed import make_testbed
 

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import TOPOLOGIES, SideName, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.reference import Defects, NeighborCost, ReferenceDut

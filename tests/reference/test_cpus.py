@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from evenhand import locks
+from evenhand.base import locks
+from evenhand.base.errors import HostError
 from evenhand.cli.router import others_lines
-from evenhand.errors import HostError
 from evenhand.reference.cpus import RouterCpus, chosen_cpus
 
 _OTHER = """
 import os, sys
 from pathlib import Path
-from evenhand import locks
+from evenhand.base import locks
 from evenhand.reference.cpus import chosen_cpus
 locks.ROOT_FOLDER, locks.SHARED_FOLDERS = Path(sys.argv[1]) / "root", (Path(sys.argv[1]) / "shared",)
 os.environ.pop("XDG_RUNTIME_DIR", None)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from evenhand.base.units import format_count, format_rate
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.procedure import Profile
@@ -19,7 +20,6 @@ from evenhand.report.bias_page import write_bias_page
 from evenhand.search import Outcome, ThroughputGoal, find_throughput
 from evenhand.series import read_host_facts, read_versions
 from evenhand.trial import SimulatedMeasurer
-from evenhand.units import format_count, format_rate
 
 PLANS = pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 PLATEAU_FPS = 400_000.0

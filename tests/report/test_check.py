@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.host import survey_host
 from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts
 from evenhand.plan import SIDES, SideName, make_plan

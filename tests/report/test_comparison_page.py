@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.analysis import compare
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.report.comparison_page import render_comparison, write_comparison_page
 from tests.analysis.records import noisy, point, record
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.report.campaign_document import export_document, summary_document
 from evenhand.report.page_head import dut_line, headline_figures
 from evenhand.report.show import campaign_report, point_report

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from evenhand.base.units import format_count
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile
 from evenhand.procedure import throughput_document as search_document
@@ -18,7 +19,6 @@ from evenhand.report import goals_table, measured_report, mlr_lines, search_line
 from evenhand.search import MlrGoal, MlrGoals, MlrResult, ThroughputGoal, find_goals, run_search
 from evenhand.series import MeasuredSearch
 from evenhand.trial import SimulatedMeasurer
-from evenhand.units import format_count
 
 PROFILE = Profile(
     plan=make_plan("gateway_v6"), frame_size=84, seed=7, directions=("forward", "reverse"), line_rate_bps=1e10, theoretical_fps=12_019_230

@@ -16,7 +16,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from evenhand.analysis import analyse
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.report import page as page_module
 from evenhand.report.figures import Shape
 from evenhand.report.figures_throughput import LossCurve, loss_picture

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from evenhand import report
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.report.pdf import check_printer, print_pdf
 from tests.report.chromium import find_chromium
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import EngineError
+from evenhand.base.errors import EngineError
 from evenhand.report import contrast_lines, judge_proof, proof_lines
 from evenhand.report.proof import ALARM, format_p
 from evenhand.trial import StreamProof

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.search import Outcome, Purpose, ThroughputGoal, ThroughputResult, Tst009Goal, run_search
 from evenhand.trial import SimulatedMeasurer, Verdict
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.search import Outcome, ThroughputGoal, find_throughput
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.search import (
     LoadClass,
     MlrGoal,

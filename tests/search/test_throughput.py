@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.report.throughput import filling_lines, patience_lines
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,

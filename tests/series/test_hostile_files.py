@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.series import open_to_read, read_record, read_run
 from evenhand.series.snapshot import MAX_FILE_BYTES
 from tests.series.hostile import change, change_json, contents, write_run

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.cli.common import run_file
-from evenhand.errors import HostError, RequestError
 from evenhand.series import RunStore
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import make_plan
 from evenhand.search import SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
 from evenhand.series import RunStore, read_host_facts, read_run

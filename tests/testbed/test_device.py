@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.testbed import HostNetwork, check_device, check_eal_arguments, make_testbed, read_device, resources_of
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "devices.jsonl"

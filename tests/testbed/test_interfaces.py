@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.testbed import HostNetwork, check_device, interface_of, read_host_network
 
 NETWORK = HostNetwork(frozenset({"lo", "eth0", "lab0", "lab1"}), {"eth0": "it carries a default route"})

@@ -12,9 +12,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from evenhand.base.errors import RequestError
 from evenhand.campaign import read_campaign
 from evenhand.cli.limits import LimitOptions
-from evenhand.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import choose_frame_size, limits_of, retries_of
 from evenhand.search import DEFAULT_INVALID_RETRIES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.testbed import lay_out_workers, make_testbed
 
 

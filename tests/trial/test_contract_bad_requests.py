@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.trial import find_engine
 
 CONTRACT = Path(__file__).resolve().parents[2] / "contract"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.procedure import TrialPhase
 from evenhand.trial import EngineMeasurer, EngineSession, Load, LoadChange, Verdict, find_engine, measurer
 

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.errors import EngineError, HostError, RequestError
+from evenhand.base.errors import EngineError, HostError, RequestError
 from evenhand.procedure.learning import check_reachable
 from evenhand.report import learning_lines
 from evenhand.trial import EngineSession, LearnedSide, LearningProgress, LearningResult, learn

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import EngineError
+from evenhand.base.errors import EngineError
 from evenhand.trial import Reason, SimulatedMeasurer, TrialResult, Verdict, join_directions
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import EngineError, RequestError
+from evenhand.base.errors import EngineError, RequestError
 from evenhand.trial import EngineSession, Watch, watch
 
 SCRIPTED = Path(__file__).with_name("scripted_engine.py")

@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 import pytest
 
+from evenhand.base.errors import HostError
 from evenhand.dut.readings import parse_reading, reading_command
 from evenhand.dut.shell import Shell
-from evenhand.errors import HostError
 from evenhand.lab import VmLab, lab_status
 from evenhand.lab.machine import machine_processes
 from evenhand.lab.namespaces import namespace_path, run_inside

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.trial import find_engine
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
-from evenhand.programs import ROUTER, find_program
 from evenhand.reference import ReferenceDut
 from tests.wire.raw_engine import RawEngine, open_request
 from tests.wire.wire_session import cpus

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import EvenhandError, HostError
-from evenhand.programs import ROUTER, find_program
+from evenhand.base.errors import EvenhandError, HostError
+from evenhand.base.programs import ROUTER, find_program
 from evenhand.series import CampaignRecord, PointState, read_record
 from evenhand.series.campaign_status import read_status
 

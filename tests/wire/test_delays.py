@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed, make_reference_setup
 from evenhand.reference import Defects, LongerDelay, ReferenceDut, ReferenceRouter, Stall, reference_router

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
-from evenhand.programs import ROUTER, find_program
 from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from tests.wire.wire_session import Document, engine, open_ports, until, valid_trial
 

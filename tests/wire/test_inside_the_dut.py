@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.dut.facts import CHANGED_BY_SET_UP
-from evenhand.errors import HostError, RequestError
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import AddressPlan, Direction, SideName, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed, Setup

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import gateway_v4
 from evenhand.trial import find_engine
 from tests.wire.wire_session import NOBODY, engine, one_worker, open_ports

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure.setup import make_lab_setup, make_reference_setup

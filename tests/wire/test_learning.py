@@ -17,7 +17,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel

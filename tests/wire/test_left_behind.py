@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import HostError
-from evenhand.own_folder import LOCK, own_folder
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
+from evenhand.base.temporary_folder import LOCK, temporary_folder
 from evenhand.plan import gateway_v4
-from evenhand.programs import ROUTER, find_program
 from evenhand.reference import ReferenceDut, reference_router
 from tests.wire.wire_session import engine, memif_cable, open_ports
 
@@ -96,8 +96,8 @@ def test_only_what_is_ours_and_dead_is_removed(tmp_path: Path) -> None:
 
 _HOLDER = """
 import sys, time
-from evenhand.own_folder import own_folder
-with own_folder() as folder:
+from evenhand.base.temporary_folder import temporary_folder
+with temporary_folder() as folder:
     (folder / "left.sock").touch()
     print(folder, flush=True)
     time.sleep(600)
@@ -128,7 +128,7 @@ def test_folders_of_killed_routers_are_removed_and_those_of_living_ones_stay(tem
     holders[0].kill()
     holders[0].wait()
     assert killed.is_dir()
-    with own_folder() as own:
+    with temporary_folder() as own:
         assert not killed.exists()
         assert sorted(path.name for path in temporary.iterdir()) == sorted(
             [own.name, living.name, "evenhand-notes", "evenhand-file", "evenhand-link", "precious"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.plan import make_plan
 from evenhand.trial import EngineSession, StreamProof, find_engine
 from evenhand.trial.proof import MAX_PROOF_FRAMES

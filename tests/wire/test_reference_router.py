@@ -22,10 +22,10 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
 
-from evenhand.errors import EngineError, HostError
+from evenhand.base.errors import EngineError, HostError
+from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
-from evenhand.programs import ROUTER, find_program
 from evenhand.reference import Defects, ReferenceDut, ReferenceRouter, Stall, reference_router
 from tests.wire.wire_session import MOST_ATTEMPTS, QUIET_FPS, Document, cpus, engine, open_ports, run_trial, until, was_sent_whole
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import HostError
-from evenhand.programs import ROUTER, find_program
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
 from evenhand.series import PointState, read_record
 from tests.campaign.dask_processes import cluster, wait_until
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
-from evenhand.programs import ROUTER, find_program
 from evenhand.reference import ReferenceDut, reference_router
 from evenhand.series import read_run
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.testbed import lay_out_workers
 from evenhand.trial import TrialResult, find_engine

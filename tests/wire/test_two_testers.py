@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import HostError
 from evenhand.cli.main import main
-from evenhand.errors import HostError
 from evenhand.lab import lab_down, lab_status, lab_up
 from evenhand.plan import make_plan
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6, make_plan, mix_request, mix_versions, parse_imix
 from evenhand.procedure import choose_frames
 from evenhand.procedure.setup import make_reference_setup

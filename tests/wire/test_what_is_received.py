@@ -19,7 +19,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import wrpcap
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.lab.namespaces import run_inside
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6

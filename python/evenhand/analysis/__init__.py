@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis, beside station 9: what the points of a campaign say together. Reads records, runs nothing."""
 
+from evenhand.analysis.analyse import analyse
 from evenhand.analysis.comparison import ComparedRun, ComparedValue, Comparison, PointComparison, SetupDifference, compare
-from evenhand.analysis.facade import analyse
 from evenhand.analysis.medians import MedianRatio
 from evenhand.analysis.model import (
     Analysis,

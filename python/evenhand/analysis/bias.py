@@ -20,9 +20,9 @@ from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is_decided
 from evenhand.analysis.words import show_percent, show_probability, show_value, too_coarse
+from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import CampaignRecord, PointRecord
-from evenhand.units import format_count, format_ratio
 
 DIRECTIONS_OF_TEST = 2
 """One pair may show less, or more."""

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal, TypeAlias
 
-from evenhand.analysis.likeness import Match, flat, match_points, measured_conditions, show_in_short, start_of, unlike_in
+from evenhand.analysis.matching import Match, flat, match_points, measured_conditions, show_in_short, start_of, unlike_in
 from evenhand.analysis.medians import MedianRatio, median_ratio
 from evenhand.analysis.ranks import ratio_interval
 from evenhand.analysis.words import join
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count
 from evenhand.procedure.statistics import Interval, Statistics
 from evenhand.series.campaign import FIGURES, CampaignRecord, Figure, PointRecord, PointState
-from evenhand.units import format_count
 
 MOST_NAMED = 5
 SAME_START = 0.05

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.analysis.model import BiasVerdict, Shape
 from evenhand.analysis.words import show_percent, show_probability
-from evenhand.lazy import lazy
+from evenhand.base.lazy_import import lazy_import
 from evenhand.series.campaign import PointRecord, Repetition
 
 if TYPE_CHECKING:
     import numpy as np
 else:
-    np = lazy("numpy")
+    np = lazy_import("numpy")
 
 DRIFT_LEVEL = 0.05
 """Most probability with which a DUT that does not drift seems to."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.analysis.device import plan_of, sent_plan
+from evenhand.base.errors import EvenhandError
 from evenhand.dut.facts_model import RECEIVES, predict_queues
-from evenhand.errors import EvenhandError
 from evenhand.plan import AddressPlan, Direction, SideName
 from evenhand.series.campaign import PointRecord
 from evenhand.series.reading import StoredTrial

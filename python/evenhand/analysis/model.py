@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evenhand.analysis.medians import MedianRatio
+from evenhand.base.units import format_count
 from evenhand.plan import Direction
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import Figure, HashType, PointState, ProcedureName, is_median_at_least
-from evenhand.units import format_count
 
 if TYPE_CHECKING:
     from evenhand.analysis.drift import Drift

@@ -15,9 +15,9 @@ from evenhand.analysis.device import ip_version, is_direct
 from evenhand.analysis.model import Curve, CurvePoint, PublishedComparison, PublishedRow, Shape
 from evenhand.analysis.plateau import find_shape
 from evenhand.analysis.words import show_percent
+from evenhand.base.units import format_count
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import CampaignRecord
-from evenhand.units import format_count
 
 FIGURE_7 = (
     PublishedRow(name="Case 1 of Figure 7", dut="Debian 11.7, IPv4, 16 cores", ip_version=4, rise_end=16, falls_above=4096),

@@ -13,13 +13,13 @@ from itertools import accumulate
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from evenhand.lazy import lazy
+from evenhand.base.lazy_import import lazy_import
 from evenhand.procedure.statistics import Interval
 
 if TYPE_CHECKING:
     import numpy as np
 else:
-    np = lazy("numpy")
+    np = lazy_import("numpy")
 
 LARGEST_EXACT = 50_000_000
 """Additions. Ten values against 160 take three million; beyond this the sum of ranks is taken as normal, which it then nearly is."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 
 from evenhand.analysis.comparison import Comparison, compare
-from evenhand.analysis.likeness import match_points, unlike_in
-from evenhand.errors import RequestError
+from evenhand.analysis.matching import match_points, unlike_in
+from evenhand.base.errors import RequestError
 from evenhand.series.campaign import AT_OR_ABOVE_MAXIMUM, CampaignRecord, PointRecord, Repetition
 
 

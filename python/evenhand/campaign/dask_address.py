@@ -13,7 +13,7 @@ import socket
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 
 GUIDE = "docs/how-to/measure-on-several-testbeds.md"
 Role = Literal["client", "worker"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.campaign.events import OnCampaignEvent
 from evenhand.campaign.options import plan_of
 from evenhand.dut import DutSetup, describe_setup
@@ -20,7 +21,6 @@ from evenhand.dut.linux_items import linux_items
 from evenhand.dut.record import Holder, SetupRecord, read_held
 from evenhand.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo, uninterrupted
 from evenhand.dut.ssh import open_shell
-from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.lab import lab_status
 from evenhand.procedure import LAB_PREFIX, REFERENCE, Note, Setup, read_setup
 from evenhand.series.campaign import HookRun, Point

@@ -10,15 +10,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import DURATION, parse_duration
+from evenhand.base.validation.checked_file import FileKind, Loc, RefusedError, headings, read_toml, refusal, unknown_key, with_unit
 from evenhand.campaign.presets import EVERY_SUITE, apply_preset, preset_names, unheeded
-from evenhand.checked_file import FileKind, Loc, RefusedError, headings, read_toml, refusal, unknown_key, with_unit
-from evenhand.errors import RequestError
 from evenhand.plan import Mode
 from evenhand.procedure import LAB_PREFIX, REFERENCE
 from evenhand.series.campaign import HashType, ProcedureName
-from evenhand.series.going_on import PRESET_PREFIX
+from evenhand.series.resume_command import PRESET_PREFIX
 from evenhand.testbed.model import DutFacts
-from evenhand.units import DURATION, parse_duration
 
 DEFAULT_REPETITIONS = 10
 """SEED-72."""

@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.programs import ROUTER, find_program
 from evenhand.campaign.dut_setup import check_reachable_dut, is_set_up_over_ssh
 from evenhand.campaign.lab_of_run import lab_name_of, wish_of
 from evenhand.campaign.options import plan_of, read_size
 from evenhand.campaign.points import CampaignPlan
-from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.lab import LinuxLab, check_vm_programs, require_root
 from evenhand.lab.borrow import kind_of
 from evenhand.plan import largest_octets
 from evenhand.procedure import REFERENCE, Setup, read_setup
-from evenhand.programs import ROUTER, find_program
 from evenhand.series.campaign import Point
 from evenhand.trial import find_engine
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
+from evenhand.base.units import format_duration
 from evenhand.series.campaign import HookRun, Point
-from evenhand.units import format_duration
 
 MOST_OUTPUT_OCTETS = 64 * 1024
 """Of a command are kept; what comes after is read and thrown away."""

@@ -8,8 +8,8 @@ import signal
 import time
 from contextlib import suppress
 
+from evenhand.base.errors import EvenhandError
 from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
-from evenhand.errors import EvenhandError
 from evenhand.lab.borrow import give_back, lab_before
 from evenhand.lab.labs import lab_status
 from evenhand.lab.vm import VmLab

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
+from evenhand.base.errors import EvenhandError
+from evenhand.base.locks import InUseError
 from evenhand.campaign.events import OnCampaignEvent
 from evenhand.campaign.options import make_point_plan, read_size
-from evenhand.errors import EvenhandError
 from evenhand.lab.borrow import BorrowedLab, LabWish, borrowed, kind_of
 from evenhand.lab.build import USUAL_MAX_FRAME_SIZE
-from evenhand.locks import InUseError
 from evenhand.plan import largest_octets
 from evenhand.procedure import LAB_PREFIX, Note
 from evenhand.series.campaign import Point

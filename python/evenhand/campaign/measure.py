@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
+from evenhand.base.errors import EvenhandError
+from evenhand.base.locks import InUseError
 from evenhand.campaign.dut_setup import is_set_up_over_ssh, set_up_for
 from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
 from evenhand.campaign.facts import testbed_facts
@@ -20,9 +22,7 @@ from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.options import PointRequest, plan_of, read_point
 from evenhand.campaign.reference import reference_dut
 from evenhand.cli.argument_names import option_places
-from evenhand.errors import EvenhandError
 from evenhand.lab.borrow import LabWish
-from evenhand.locks import InUseError
 from evenhand.procedure import (
     REFERENCE,
     Conditions,

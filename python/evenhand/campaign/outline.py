@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
 from evenhand.campaign.estimate import time_of
 from evenhand.campaign.jobs import jobs
 from evenhand.campaign.options import AFTER, plan_of, read_point, read_size
@@ -17,7 +18,6 @@ from evenhand.procedure import REFERENCE, BackToBackGoal, BurstGoal, DelayGoal, 
 from evenhand.search import MlrGoals, ThroughputGoal
 from evenhand.series.campaign import Point
 from evenhand.trial import Deviation
-from evenhand.units import format_count, format_duration, format_rate, format_ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.cli.argument_names import option_places, option_words
-from evenhand.errors import EvenhandError, RequestError
 
 _DASHES = re.compile(r"--(?=[a-z])")
 _OTHER_NAMES = {"frame-size": "frame-sizes"}

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import count, product, takewhile
 from typing import Any
 
+from evenhand.base.errors import RequestError
 from evenhand.campaign.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.campaign.options import AFTER, LOADED, REPEATS_ITSELF, make_point_plan, options_of, plan_of, read_point, read_size
 from evenhand.campaign.place import placed
 from evenhand.campaign.reference import reference_dut
 from evenhand.cli.common import DirectionName, parse_counts, read_directions, read_frame_sizes
-from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
 from evenhand.procedure import REFERENCE, check_whole_sizes, choose_frames
 from evenhand.series.campaign import HashType, Point, ProcedureName

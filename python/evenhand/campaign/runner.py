@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from statistics import median
 
+from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.campaign.dut_setup import dut_over_ssh, name_of_run, put_dut_back
 from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
 from evenhand.campaign.executor import Executor
@@ -19,7 +20,6 @@ from evenhand.campaign.lab_of_run import LabOfRun, lab_of_run, wish_of
 from evenhand.campaign.measure import PointOrder, run_and_keep
 from evenhand.campaign.options import AFTER
 from evenhand.campaign.points import CampaignPlan
-from evenhand.errors import EvenhandError, RequestError
 from evenhand.procedure import REFERENCE, Note, SinglePair, says_something
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import evenhand
+from evenhand.base.errors import EvenhandError, HostError
 from evenhand.campaign.dask_address import ask_scheduler, import_distributed, no_scheduler, scheduler_place
 from evenhand.campaign.events import OnCampaignEvent, PointArrived
 from evenhand.campaign.file import Reference
 from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.measure import PointOrder
 from evenhand.campaign.worker import Answer, measure_here, resources_for, why_not_here
-from evenhand.errors import EvenhandError, HostError
 from evenhand.procedure import Note
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
-from evenhand.series.going_on import resume_command
 from evenhand.series.remote_point import check_remote_point, store_remote_point
+from evenhand.series.resume_command import resume_command
 
 CONNECT_S = 10.0
 HOST_NOTE = "measured by workers elsewhere: the host told of the campaign is that of who started it; the testers' stand with their testbeds"

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from evenhand.base.errors import EvenhandError
 from evenhand.campaign.estimate import time_of
-from evenhand.errors import EvenhandError
 from evenhand.series.campaign import Point, ProcedureName
 from evenhand.series.campaign_status import PointStatus
 

@@ -16,6 +16,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import evenhand
 from evenhand.analysis.words import show_value
+from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.temporary_folder import temporary_folder
 from evenhand.campaign.collecting import CollectingKeeper
 from evenhand.campaign.dask_address import import_distributed, no_scheduler, own_address, scheduler_place
 from evenhand.campaign.dut_setup import dut_over_ssh, is_set_up_over_ssh, put_dut_back
@@ -24,9 +26,7 @@ from evenhand.campaign.file import Reference
 from evenhand.campaign.fit import check_lab_points, check_points
 from evenhand.campaign.lab_of_run import LabOfRun, lab_name_of, lab_of_run
 from evenhand.campaign.measure import PointOrder, measure_point
-from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.lab.borrow import kind_of
-from evenhand.own_folder import own_folder
 from evenhand.procedure import REFERENCE, ProcedureEvent, read_setup
 from evenhand.series.campaign import FIGURES, Point
 from evenhand.series.folders import without_folders
@@ -125,7 +125,7 @@ class WorkerProcess:
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
         borrowed = lab_of_run(self.bed.testbed, run=f"worker {self.bed.name}", on_event=self._on_event, say=say)
-        with own_folder() as folder, borrowed as self._lab:
+        with temporary_folder() as folder, borrowed as self._lab:
             say(f"Testbed {self.bed.name!r} looks for the scheduler at {address}.")
             self._dask = _tell_while(asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop), address, say)
             _here = self

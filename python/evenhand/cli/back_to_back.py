@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import parse_count, parse_duration, parse_rate, parse_ratio
 from evenhand.cli.common import (
     FrameSizesOption,
     TestbedArgument,
@@ -19,13 +21,11 @@ from evenhand.cli.delay import read_throughput
 from evenhand.cli.limits import RetryOptions
 from evenhand.cli.options import with_options
 from evenhand.cli.tables import show_found
-from evenhand.errors import RequestError
 from evenhand.procedure import UP_TO_LINE_RATE, BackToBackGoal, check_whole_sizes
 from evenhand.procedure.back_to_back_model import REPETITIONS
 from evenhand.report import back_to_back_lines, back_to_back_table
 from evenhand.search import ThroughputGoal
 from evenhand.testbed import TestbedLimits
-from evenhand.units import parse_count, parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand back-to-back lab.toml --frame-size 64,128 --max-burst 5s --run bursts.evenhand"
 _PANEL = "Throughput, which is measured first"

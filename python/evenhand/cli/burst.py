@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.units import parse_count, parse_duration, parse_rate, parse_ratio
 from evenhand.cli.common import (
     FrameSizeOption,
     TestbedArgument,
@@ -20,7 +21,6 @@ from evenhand.cli.tables import show_found
 from evenhand.procedure import UP_TO_LINE_RATE, BurstGoal
 from evenhand.report import burst_lines, burst_table
 from evenhand.testbed import TestbedLimits
-from evenhand.units import parse_count, parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand burst lab.toml --burst 16,64 --run burst.evenhand"
 

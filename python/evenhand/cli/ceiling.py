@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.procedure import CeilingGoal
-from evenhand.units import parse_duration, parse_rate, parse_ratio
 
 
 def read_ceiling_goal(*, maximum_rate: str | None, minimum_rate: str | None, duration: str, precision: str) -> CeilingGoal:

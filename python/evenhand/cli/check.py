@@ -14,6 +14,9 @@ from typing import Annotated, Any
 import typer
 
 import evenhand
+from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.temporary_folder import temporary_folder
+from evenhand.base.units import format_duration, parse_duration
 from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.common import (
     DEFAULT_SEED,
@@ -29,15 +32,14 @@ from evenhand.cli.common import (
     warn_about,
     write_json,
 )
+from evenhand.cli.error_output import error_part, told
 from evenhand.cli.limits import LimitOptions
 from evenhand.cli.options import PlanOptions, with_options
+from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.cli.told import error_part, told
-from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.host import HostSurvey, Part, survey_host
 from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.lab.namespaces import host_errors, run_inside
-from evenhand.own_folder import own_folder
 from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
 from evenhand.procedure import (
     DUT_WAY,
@@ -55,7 +57,6 @@ from evenhand.procedure import (
     read_setup,
 )
 from evenhand.procedure.expected_time import ExpectedTime
-from evenhand.progress import ProgressDisplay
 from evenhand.report.check import (
     advice_lines,
     ceiling_lines,
@@ -70,7 +71,6 @@ from evenhand.report.check import (
 from evenhand.report.trial import describe_clock_offsets
 from evenhand.testbed import Tester, check_rate, lay_out_workers
 from evenhand.trial import EngineSession, Watch, find_engine, read_clock_offsets, watch
-from evenhand.units import format_duration, parse_duration
 
 EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --looped"
 MOST_WATCH_S = 3600.0
@@ -269,7 +269,7 @@ class _Run:
         else:
             tester = setup.testbed.tester
         with ExitStack() as stack:
-            folder = stack.enter_context(own_folder())
+            folder = stack.enter_context(temporary_folder())
             limits = None if setup is None else setup.testbed.limits
             looped = make_looped_setup(tester, folder, limits=limits, largest_octets=largest_octets(self._frame_size))
             with self._open(looped, needs_dut=True) as opened:

@@ -21,7 +21,8 @@ from typing import Annotated, Any, get_args
 import typer
 from rich.console import Console
 
-from evenhand.errors import EvenhandError, RequestError
+from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.units import format_count, parse_size
 from evenhand.plan import (
     BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,
@@ -51,7 +52,6 @@ from evenhand.procedure import (
 )
 from evenhand.report import measured_report
 from evenhand.series import RunStore, StorageError
-from evenhand.units import format_count, parse_size
 
 DEFAULT_SEED = 1
 MAX_SEED = 2**64 - 1

@@ -11,12 +11,12 @@ import typer
 from evenhand.analysis import compare as compare_records
 from evenhand.analysis.comparison import FailBy
 from evenhand.analysis.sessions import compare_sessions
+from evenhand.base.errors import RequestError
+from evenhand.base.new_file import check_replaceable
+from evenhand.base.units import parse_ratio
 from evenhand.cli.common import JsonOption, err, out, write_json
-from evenhand.errors import RequestError
-from evenhand.new_file import check_replaceable
 from evenhand.report import comparison_document, comparison_lines, comparison_tables, differences_table
 from evenhand.series import read_record
-from evenhand.units import parse_ratio
 
 EXAMPLE = "Example: evenhand compare before.evenhand after.evenhand --fail-below 0.97"
 WORSE = 1

@@ -22,12 +22,12 @@ from evenhand.cli.common import (
 from evenhand.cli.learning import LearningOptions
 from evenhand.cli.limits import LimitOptions
 from evenhand.cli.options import PlanOptions, RunOptions
+from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.waits import WaitOptions
 from evenhand.plan import AddressPlan, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed, Setup, limits_of, read_setup
 from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
-from evenhand.progress import ProgressDisplay
 from evenhand.series import RunStore
 from evenhand.testbed import check_rate
 

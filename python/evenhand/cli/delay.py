@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.after import throughput_searches
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_rate, parse_duration, parse_rate
 from evenhand.cli.common import (
     FramesOption,
     TestbedArgument,
@@ -21,7 +22,7 @@ from evenhand.cli.limits import RetryOptions
 from evenhand.cli.options import with_options
 from evenhand.cli.single_pair import devices_of
 from evenhand.cli.tables import show_found
-from evenhand.errors import RequestError
+from evenhand.cli.throughput_source import throughput_searches
 from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, with_titles
 from evenhand.procedure import DelayGoal, DelayTest, Setup
 from evenhand.procedure.delay import REPETITIONS
@@ -29,7 +30,6 @@ from evenhand.report import delay_lines, delay_table
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, without_folders
 from evenhand.testbed import TestbedLimits
-from evenhand.units import format_rate, parse_duration, parse_rate
 
 LATENCY_EXAMPLE = "Example: evenhand latency lab.toml --after throughput.evenhand --run latency.evenhand"
 PDV_EXAMPLE = "Example: evenhand pdv lab.toml --after throughput.evenhand --ipdv"

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.new_file import check_new
 from evenhand.cli.common import DEFAULT_SEED, EngineOption, HostNameOption, JsonOption, NoRunOption, RunOption, SeedOption, run_file
 from evenhand.cli.demo_linux import linux_demo
 from evenhand.cli.demo_reference import reference_demo
-from evenhand.errors import RequestError
-from evenhand.new_file import check_new
 from evenhand.procedure import DEFAULT_PLAN
 from evenhand.trial import find_engine
 

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import parse_rate
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, round_robin_table, symmetric_key
 from evenhand.predict.ethtool import is_ethtool, read_ethtool
-from evenhand.units import parse_rate
 
 OPENBSD = "openbsd"
 COMMON = "common"

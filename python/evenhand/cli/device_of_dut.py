@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import parse_rate
 from evenhand.cli.device import DeviceOptions, HashName
 from evenhand.dut.facts import read_facts
 from evenhand.dut.facts_model import RECEIVES, device_of
 from evenhand.dut.ssh import open_shell
-from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, Direction
 from evenhand.predict import DeviceModel
 from evenhand.procedure import read_dut
-from evenhand.units import parse_rate
 
 WHERE = "--dut"
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, PlanOption, out, warn_about, write_json
 from evenhand.cli.device import read_key
 from evenhand.cli.options import CountOptions, with_options
@@ -19,9 +21,7 @@ from evenhand.dut.linux_state import FLOWS, LinuxState
 from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
 from evenhand.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
 from evenhand.dut.ssh import open_shell
-from evenhand.errors import RequestError
 from evenhand.procedure import DEFAULT_PLAN, default_plan_of, read_dut
-from evenhand.units import format_count
 
 CHECK_EXAMPLE = "Example: evenhand dut check lab.toml"
 APPLY_EXAMPLE = "Example: evenhand dut apply lab.toml --plan gateway-v4 --hash type1; later: evenhand dut undo lab.toml"

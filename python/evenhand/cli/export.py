@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.new_file import check_new, write_new
 from evenhand.cli.common import err
 from evenhand.cli.show import FileArgument
-from evenhand.errors import RequestError
-from evenhand.new_file import check_new, write_new
 from evenhand.report.campaign_document import export_document
 from evenhand.report.campaign_rows import TableName
 from evenhand.report.summary import to_summary_csv, to_summary_latex, to_summary_markdown

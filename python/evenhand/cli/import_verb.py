@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from evenhand.base.errors import RequestError
+from evenhand.base.new_file import check_new, write_new
+from evenhand.base.terminal_table import FittedTable
 from evenhand.cli.common import JsonOption, out, write_json
-from evenhand.errors import RequestError
 from evenhand.exchange import Became, Given, Imported, import_otg, import_siitperf
-from evenhand.fitted import FittedTable
-from evenhand.new_file import check_new, write_new
 from evenhand.plan import SideName
 
 EXAMPLE = 'Example: evenhand import siitperf.conf --command "siitperf-tp 84 100000 60 2000 2 2" --left 0000:01:00.0 --right 0000:01:00.1'

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.units import format_rate, parse_duration, parse_rate
 from evenhand.cli.common import (
     DEFAULT_SEED,
     DirectionName,
@@ -22,16 +24,14 @@ from evenhand.cli.common import (
     warn_about,
     write_json,
 )
+from evenhand.cli.error_output import error_part, told
 from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
 from evenhand.cli.options import CountOptions, with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.cli.told import error_part, told
-from evenhand.errors import HostError, RequestError
 from evenhand.procedure import check_reachable, open_tester, plan_defaults_of, read_setup
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report import learning_lines
 from evenhand.trial import DEFAULT_ROUNDS, learn
-from evenhand.units import format_rate, parse_duration, parse_rate
 
 EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"
 MOST_ROUNDS = 1000

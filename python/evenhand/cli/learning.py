@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan
 from evenhand.procedure import LearningChoice
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evenhand.errors import EvenhandError
+from evenhand.base.errors import EvenhandError
 from evenhand.series import read_record
 from evenhand.series.campaign import Point
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.cli.common import (
     FrameSizesOption,
     TestbedArgument,
@@ -20,7 +21,6 @@ from evenhand.cli.tables import show_found
 from evenhand.procedure import UP_TO_LINE_RATE, LossGoal
 from evenhand.report import loss_lines, loss_sizes_table, loss_table, table_lines
 from evenhand.testbed import TestbedLimits
-from evenhand.units import parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand loss lab.toml --maximum-rate 1Mfps --step 5% --run loss.evenhand"
 

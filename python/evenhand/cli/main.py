@@ -14,13 +14,13 @@ import typer
 from typer.main import get_command
 
 import evenhand
+from evenhand.base.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
+from evenhand.base.new_file import is_disk_full
 from evenhand.cli import streams
-from evenhand.cli.places import GROUPS, VERBS, register
-from evenhand.cli.told import tell
+from evenhand.cli.error_output import tell
+from evenhand.cli.registry import GROUPS, VERBS, register
 from evenhand.cli.usage import as_typed, is_plain_help, usage_error
 from evenhand.cli.verbs import Verbs
-from evenhand.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
-from evenhand.new_file import is_disk_full
 
 INTERRUPTED = 130
 TERMINATED = 143

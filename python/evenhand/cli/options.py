@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from evenhand.base.units import parse_ratio
 from evenhand.cli.common import (
     DEFAULT_MODE,
     CommonNetworkOption,
@@ -36,7 +37,6 @@ from evenhand.cli.common import (
 from evenhand.plan import AddressPlan, mix_versions, plan_title
 from evenhand.procedure import PlanDefaults, Repetitions, plan_defaults_of
 from evenhand.series import RunStore
-from evenhand.units import parse_ratio
 
 Verb = Callable[..., None]
 

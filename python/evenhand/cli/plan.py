@@ -15,6 +15,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from evenhand.base.errors import RequestError
+from evenhand.base.new_file import write_new
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count
 from evenhand.cli.common import (
     DEFAULT_SEED,
     EngineOption,
@@ -33,9 +37,6 @@ from evenhand.cli.common import (
 from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.cli.options import CountOptions, ShapeOptions, SourceOptions, with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.errors import RequestError
-from evenhand.fitted import FittedTable
-from evenhand.new_file import write_new
 from evenhand.plan import (
     TOPOLOGIES,
     AddressPlan,
@@ -52,7 +53,6 @@ from evenhand.plan import (
 from evenhand.report import make_pcap
 from evenhand.testbed.vlan import TAG_OCTETS, Vlans, parse_vlans
 from evenhand.trial import EngineSession, find_engine
-from evenhand.units import format_count
 
 app = Verbs(help="Show address plans and the frames that they make.", no_args_is_help=True)
 

@@ -11,6 +11,9 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.new_file import check_new, write_new
+from evenhand.base.units import parse_duration, parse_rate
 from evenhand.cli.common import (
     DEFAULT_SEED,
     DirectionName,
@@ -25,12 +28,9 @@ from evenhand.cli.common import (
     write_json,
 )
 from evenhand.cli.options import ShapeOptions, with_options
-from evenhand.errors import RequestError
 from evenhand.exchange import otg_of
-from evenhand.new_file import check_new, write_new
 from evenhand.plan import PortMacs, SideName, describe_plan
 from evenhand.testbed import read_testbed
-from evenhand.units import parse_duration, parse_rate
 
 EXAMPLE = "Example: evenhand plan export gateway-v4 --rate 100kfps --duration 60s --output flows.json"
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import err
-from evenhand.progress import ProgressDisplay
-from evenhand.progress_json import JsonProgress
+from evenhand.cli.progress.json_lines import JsonProgress
+from evenhand.cli.progress.line import ProgressDisplay
 
 
 class ProgressForm(StrEnum):

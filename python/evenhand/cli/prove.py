@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count, parse_count
 from evenhand.cli.common import (
     DEFAULT_SEED,
     DirectionName,
@@ -23,7 +25,6 @@ from evenhand.cli.common import (
     write_json,
 )
 from evenhand.cli.options import CountOptions, with_options
-from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, describe_plan
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.report import (
@@ -37,7 +38,6 @@ from evenhand.report import (
     proof_lines,
 )
 from evenhand.trial import MAX_PROOF_FRAMES, EngineSession, Generator, StreamProof, find_engine
-from evenhand.units import format_count, parse_count
 
 EXAMPLE = "Example: evenhand plan prove gateway-v4 --frames 1e8 --seed 7"
 SUSPICIOUS = 1

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import parse_duration, parse_rate
 from evenhand.cli.common import (
     FrameSizeOption,
     TestbedArgument,
@@ -19,12 +21,10 @@ from evenhand.cli.delay import read_throughput
 from evenhand.cli.limits import RetryOptions
 from evenhand.cli.options import with_options
 from evenhand.cli.tables import show_found
-from evenhand.errors import RequestError
 from evenhand.procedure import RecoveryGoal
 from evenhand.procedure.recovery import REPETITIONS
 from evenhand.report import recovery_lines, recovery_table
 from evenhand.testbed import TestbedLimits
-from evenhand.units import parse_duration, parse_rate
 
 EXAMPLE = "Example: evenhand recovery lab.toml --after throughput.evenhand --run recovery.evenhand"
 

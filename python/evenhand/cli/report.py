@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.new_file import check_new, check_replaceable, write_new
 from evenhand.cli.common import out
-from evenhand.new_file import check_new, check_replaceable, write_new
 from evenhand.series import SUFFIX, read_record
 
 EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"

@@ -15,6 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count, parse_duration, parse_ratio
 from evenhand.cli.common import (
     LargestFrameOption,
     VlanOption,
@@ -27,7 +29,6 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.device import DeviceOptions, HashName, elements_option
 from evenhand.cli.options import CountOptions, vars_of, with_options
-from evenhand.errors import RequestError
 from evenhand.plan import AddressPlan, SideName, plan_title
 from evenhand.predict import predict
 from evenhand.procedure import USUAL_MAX_FRAME_SIZE
@@ -44,7 +45,6 @@ from evenhand.reference import (
 from evenhand.reference.cpus import RouterCpus
 from evenhand.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
 from evenhand.testbed.vlan import VlansOfSides, parse_vlans
-from evenhand.units import format_count, parse_duration, parse_ratio
 
 A_QUARTER_ABOVE = 1.25
 """A maximum that the search will see fail."""

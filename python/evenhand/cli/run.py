@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.units import format_count
 from evenhand.campaign import CampaignPlan, describe, difference, expand, read_campaign
 from evenhand.campaign.dut_setup import name_of_run
 from evenhand.campaign.events import CampaignEvent
@@ -20,13 +22,12 @@ from evenhand.campaign.fit import check_fit, sets_up_its_dut
 from evenhand.campaign.runner import CampaignRunner, choose_testbed
 from evenhand.campaign.running import RunningFile
 from evenhand.campaign.time_left import time_left_s
-from evenhand.campaign_progress import CampaignDisplay
-from evenhand.campaign_progress_json import JsonCampaignProgress
 from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, quoted, run_file, write_json
 from evenhand.cli.live_page import LivePage
+from evenhand.cli.progress.campaign import CampaignDisplay
+from evenhand.cli.progress.campaign_json import JsonCampaignProgress
 from evenhand.cli.progress_option import ProgressForm, ProgressOption
 from evenhand.cli.status import show_status
-from evenhand.errors import EvenhandError, RequestError
 from evenhand.procedure import ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
@@ -35,8 +36,7 @@ from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.series import SUFFIX, PointState, StorageError
 from evenhand.series.campaign_status import read_status
 from evenhand.series.campaign_store import CampaignHead, CampaignStore
-from evenhand.series.going_on import PRESET_PREFIX, find_source, remember_source, resume_command
-from evenhand.units import format_count
+from evenhand.series.resume_command import PRESET_PREFIX, find_source, remember_source, resume_command
 
 WITHOUT_NUMBER = 1
 """Exit code: all points have ended, and at least one has no number."""

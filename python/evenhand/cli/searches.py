@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.search import Goal, MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal
-from evenhand.units import parse_duration, parse_rate, parse_ratio
 
 
 class SearchKind(StrEnum):

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import RequestError
 from evenhand.cli.common import JsonOption, out, write_json
-from evenhand.errors import RequestError
 from evenhand.report.campaign_document import summary_document
 from evenhand.report.show import campaign_report, point_report
 from evenhand.series import CampaignRecord, PointRecord, read_record

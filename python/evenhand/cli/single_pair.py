@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.after import throughput_searches
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.cli.throughput_source import throughput_searches
 from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, plan_title, whole_octets, with_titles
 from evenhand.procedure import Setup, SinglePair, says_something
 from evenhand.search import Outcome

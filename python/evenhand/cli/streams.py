@@ -11,7 +11,7 @@ import io
 import os
 import sys
 
-from evenhand.errors import OutputError
+from evenhand.base.errors import OutputError
 
 BROKEN_PIPE = 141
 """As a shell tells of a program that SIGPIPE ended."""

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.cli.common import (
     FrameSizesOption,
     LossRatioOption,
@@ -22,14 +24,12 @@ from evenhand.cli.options import RepetitionOptions, with_options
 from evenhand.cli.searches import SearchOptions
 from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
 from evenhand.cli.tables import show_found
-from evenhand.errors import RequestError
 from evenhand.plan import Traffic
 from evenhand.procedure import UP_TO_LINE_RATE, Conditions, SinglePair
 from evenhand.procedure.throughput import too_few
 from evenhand.report import search_lines, search_tables, table_lines, throughput_sizes_table
 from evenhand.search import ThroughputGoal
 from evenhand.testbed import TestbedLimits
-from evenhand.units import parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1% --run first.evenhand"
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.cli.common import (
     FramesOption,
     LossRatioOption,
@@ -17,10 +19,8 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
-from evenhand.errors import RequestError
 from evenhand.report import trial_report
 from evenhand.trial import Load
-from evenhand.units import parse_duration, parse_rate, parse_ratio
 
 EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
+from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.suggestion import suggestion
+from evenhand.base.validation.plain_words import in_plain_words, none_of
 from evenhand.cli.argument_names import option_places, option_words
-from evenhand.cli.other_names import called_here
-from evenhand.errors import EvenhandError, RequestError
-from evenhand.nearest import nearest
-from evenhand.plain_words import in_plain_words, none_of
+from evenhand.cli.option_synonyms import called_here
 
 _CHOICES = re.compile(r"is not one of (.+?)\.?$")
 
@@ -86,13 +86,13 @@ def _option_instead(option: str, context: Any) -> str:
     arguments = [str(each.metavar or each.name.upper()) for each in parameters if not each.opts[0].startswith("-")]
     # Without their dashes, which would make all options alike.
     bare = {name.lstrip("-"): name for name in known}
-    near = nearest(option.lstrip("-"), bare)
+    near = suggestion(option.lstrip("-"), bare)
     verb = "" if context is None else str(context.command_path).partition(" ")[2]
     return called_here(verb, option, known, arguments) or ("" if near is None else f"Did you mean {bare[near]}?")
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    near = nearest(word, known)
+    near = suggestion(word, known)
     return "" if near is None else f"Did you mean {near}?"
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.units import parse_duration
 from evenhand.trial import RFC_WAITS, SHORT_WAITS, Waits
-from evenhand.units import parse_duration
 
 
 class WaitSet(StrEnum):

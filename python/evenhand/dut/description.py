@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import Address, AddressPlan, Interface, Network, PlanSide
 
 HashType = Literal["type1", "type2"]

@@ -11,11 +11,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from evenhand.base.errors import HostError
 from evenhand.dut.facts_interface import COMMANDS, DEVICE, read_interface
 from evenhand.dut.reading import understood
 from evenhand.dut.readings import END, MARK, split_parts
 from evenhand.dut.shell import Shell
-from evenhand.errors import HostError
 from evenhand.plan import SIDES, SideName
 from evenhand.series.kernel_parameters import kept_parameters
 

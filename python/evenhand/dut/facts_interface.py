@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.dut.readings import split_exit, words_of_answer
-from evenhand.errors import HostError, RequestError
 from evenhand.predict.ethtool import read_ethtool
 
 COMMANDS = {

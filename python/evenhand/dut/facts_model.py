@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, Direction, SideName
 from evenhand.predict import DeviceModel, HashType, Prediction, predict
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
-from evenhand.errors import EvenhandError
+from evenhand.base.errors import EvenhandError
 
 Kind = Literal[
     "learned", "sysctl", "link", "address", "route", "neighbor", "hash", "receive_hashing", "channels", "hash_key", "hash_table"

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from evenhand.base.state_folder import read_state, replace_state, state_file
 from evenhand.dut.facts import differences
-from evenhand.state_folder import read_state, replace_state, state_file
 
 VERSION = 1
 MOST_KEPT = 100

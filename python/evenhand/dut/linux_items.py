@@ -7,13 +7,13 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.dut.description import DutSetup
 from evenhand.dut.items import Item, Move, NotTakenError
 from evenhand.dut.linux import DEFAULT_LIMITS
 from evenhand.dut.linux_nic import NO_WISHES, NicWishes, hash_items, nic_items, nic_move_of
 from evenhand.dut.linux_state import LinuxState
 from evenhand.dut.reading import quote
-from evenhand.errors import HostError, RequestError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.base.errors import HostError
 from evenhand.dut.reading import quote, read_all, understood
 from evenhand.dut.shell import Answer, Shell
-from evenhand.errors import HostError
 from evenhand.predict.ethtool import IndirectionTable, read_table
 
 FLOWS = ("udp4", "udp6")

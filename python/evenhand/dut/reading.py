@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from evenhand.base.errors import HostError
 from evenhand.dut.shell import Answer, Shell
-from evenhand.errors import HostError
 
 MOST_OCTETS = 1 << 26
 """Of one command's answer; that of a table of 65,536 neighbours is a fifth of it."""

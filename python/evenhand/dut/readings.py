@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from evenhand.base.errors import HostError
 from evenhand.dut.reading import understood
 from evenhand.dut.readings_kernel import NO_PERL, kernel_queues_command, read_kernel_queues
 from evenhand.dut.readings_queues import FILTER, Queues, read_queues
-from evenhand.errors import HostError
 from evenhand.plan import SIDES, SideName
 
 MARK = "@@evenhand"

@@ -20,10 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from evenhand.base.errors import HostError
 from evenhand.dut.items import KINDS, Item, Kind
 from evenhand.dut.reading import quote, run_each
 from evenhand.dut.shell import Shell
-from evenhand.errors import HostError
 
 FOLDER = "/run/evenhand-dut"
 HELD = f"{FOLDER}/held"

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup, HashType
-from evenhand.errors import RequestError
 from evenhand.plan import plan_warnings
 
 _WIDTH = 118

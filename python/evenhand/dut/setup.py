@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.dut import record as records
 from evenhand.dut.description import DutSetup
 from evenhand.dut.items import Item, NotTakenError, moves
@@ -19,7 +20,6 @@ from evenhand.dut.linux_nic import NO_WISHES, NicWishes
 from evenhand.dut.linux_state import LinuxState, read_state
 from evenhand.dut.record import Holder, SetupRecord
 from evenhand.dut.ssh import SshShell
-from evenhand.errors import EvenhandError, HostError, RequestError
 from evenhand.testbed import TestbedDut
 
 CHANGE_S = 180.0

@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.temporary_folder import temporary_folder
 from evenhand.dut.shell import Answer
-from evenhand.errors import HostError, RequestError
-from evenhand.own_folder import own_folder
 from evenhand.testbed import TestbedDut
 from evenhand.testbed.ssh_destination import check_destination
 
@@ -194,7 +194,7 @@ class SshShell:
 @contextmanager
 def open_ssh(destination: str, *, config: Path | None = None) -> Iterator[SshShell]:
     """A shell on that host until the block ends. Errors as `SshShell`."""
-    with own_folder() as folder:
+    with temporary_folder() as folder:
         control = folder / "ssh"
         if len(os.fsencode(control)) > _LONGEST_SOCKET:
             raise HostError(f"{folder} is too long for a socket in it", where="TMPDIR", next_step="Set TMPDIR to a shorter folder.")

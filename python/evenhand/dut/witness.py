@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evenhand.base.errors import EvenhandError, HostError
 from evenhand.dut.readings import InterfaceReading, Reading, parse_reading, reading_command
 from evenhand.dut.shell import Shell
-from evenhand.errors import EvenhandError, HostError
 from evenhand.plan import SIDES
 
 READING_TIMEOUT_S = 20.0

@@ -8,7 +8,7 @@ import stat
 import unicodedata
 from pathlib import Path
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 
 _SHOWN = 60
 _NO_TEXT = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import read_foreign, shown
 from evenhand.exchange.otg_write import HOP_LIMIT
 from evenhand.exchange.outcome import Became, Command, Imported, Row

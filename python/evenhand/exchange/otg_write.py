@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, Direction, HostRange, PortMacs, SideName, UdpRange
 
 MOST_COUNT = 2**32 - 1

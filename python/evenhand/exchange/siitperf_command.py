@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import shown
 
 Program = Literal["siitperf-tp", "siitperf-lat", "siitperf-pdv"]

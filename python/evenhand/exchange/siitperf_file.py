@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import read_foreign, shown
 
 MOST_OCTETS = 64 * 1024

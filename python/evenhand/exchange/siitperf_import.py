@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.exchange.outcome import Became, Command, Imported, Row
 from evenhand.exchange.siitperf_command import STATEFUL, SiitperfCommand, read_command
 from evenhand.exchange.siitperf_file import KEYS, PARTS, Part, SiitperfFile, read_siitperf

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from evenhand.errors import PlanError
+from evenhand.base.errors import PlanError
 from evenhand.exchange.siitperf_file import PARTS, Part, SiitperfFile
 from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, Address, AddressPlan, Mode, PlanSide, SideName, make_plan, plan_title
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from evenhand.errors import EvenhandError
+from evenhand.base.errors import EvenhandError
+from evenhand.base.units import format_duration, format_ratio
 from evenhand.host.finding import Finding, State
 from evenhand.host.reading import read_text
 from evenhand.trial import CpuStalls, Limits, Watch
-from evenhand.units import format_duration, format_ratio
 
 CLOCK_FOLDER = Path("sys/devices/system/clocksource/clocksource0")
 MOSTLY = 0.5

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evenhand.base.state_folder import read_state, replace_state, state_file
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts
-from evenhand.state_folder import read_state, replace_state, state_file
 
 VERSION = 1
 MOST_KEPT = 200

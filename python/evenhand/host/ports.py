@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import EngineError
+from evenhand.base.errors import EngineError
 from evenhand.host.reading import read_number
 from evenhand.lab.flow_hash import read_flow_hash
 from evenhand.plan import SideName

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from evenhand.base.programs import in_checkout
 from evenhand.host.finding import Finding, Part, State
 from evenhand.host.reading import list_folder, read_text
-from evenhand.programs import in_checkout
 from evenhand.testbed import LEAST_MEMORY_MB
 
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_IPC_LOCK": 14, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23}

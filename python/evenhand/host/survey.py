@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import EvenhandError
+from evenhand.base.errors import EvenhandError
 from evenhand.host.clock import check_clock, check_stalls
 from evenhand.host.cpus import check_cpus, check_frequency, check_isolation
 from evenhand.host.devices import check_nics, check_vfio, read_nics

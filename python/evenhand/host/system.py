@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import EvenhandError
+from evenhand.base.errors import EvenhandError
+from evenhand.base.programs import in_checkout
 from evenhand.host.finding import Finding, Part, State
 from evenhand.host.reading import list_folder, read_number, read_text
-from evenhand.programs import in_checkout
 from evenhand.series import read_host_facts
 from evenhand.testbed import LEAST_MEMORY_MB
 

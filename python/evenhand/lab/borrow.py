@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand import locks
+from evenhand.base import locks
+from evenhand.base.locks import Resource
 from evenhand.dut.setup import uninterrupted
 from evenhand.lab import linux, state, vm
 from evenhand.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.lab.labs import Lab, lab_status
 from evenhand.lab.linux import LinuxLab
 from evenhand.lab.vm import VmLab
-from evenhand.locks import Resource
 from evenhand.plan import AddressPlan, make_plan, plan_title
 
 BORROWED_DIRECTORY = state.STATE_DIRECTORY.parent / "borrowed"

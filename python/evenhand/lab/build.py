@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.lab.namespaces import host_errors, make_namespace, namespace_path, remove_namespace, run_inside
 from evenhand.lab.napi import pin_napi
 from evenhand.lab.xdp import attach_xdp, pass_program
-from evenhand.lazy import lazy
 from evenhand.plan import SIDES, AddressPlan, SideName
 
 if TYPE_CHECKING:
     import pyroute2
 else:
-    pyroute2 = lazy("pyroute2")
+    pyroute2 = lazy_import("pyroute2")
 
 OFFLOADS = (
     "tx-checksum-ip-generic",

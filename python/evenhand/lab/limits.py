@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.lab import state
 from evenhand.lab.namespaces import host_errors
 

@@ -21,7 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.lab import state
 from evenhand.lab.build import (
     AROUND_PACKET,
@@ -42,13 +43,12 @@ from evenhand.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.lab.napi import MOST_URGENT, napi_threads
 from evenhand.lab.neighbors import Neighbor, count_neighbors, read_neighbors
 from evenhand.lab.xdp import is_native_xdp
-from evenhand.lazy import lazy
 from evenhand.plan import SIDES, AddressPlan, SideName
 
 if TYPE_CHECKING:
     import pyroute2
 else:
-    pyroute2 = lazy("pyroute2")
+    pyroute2 = lazy_import("pyroute2")
 
 RECORD_VERSION = 1
 PAGE_OCTETS = os.sysconf("SC_PAGE_SIZE")

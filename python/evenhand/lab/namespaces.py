@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from evenhand.errors import HostError
-from evenhand.lazy import lazy
+from evenhand.base.errors import HostError
+from evenhand.base.lazy_import import lazy_import
 
 if TYPE_CHECKING:
     import pyroute2
 else:
-    pyroute2 = lazy("pyroute2")
+    pyroute2 = lazy_import("pyroute2")
 
 NAMESPACE_DIRECTORY = Path("/run/netns")
 """Where `ip netns` looks, so that `ip netns exec` works on a lab."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 
 MOST_URGENT = -20
 """Nice value of the DUT's threads."""

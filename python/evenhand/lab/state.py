@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from evenhand import locks
-from evenhand.errors import HostError, RequestError
-from evenhand.locks import Resource
+from evenhand.base import locks
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.locks import Resource
 
 STATE_DIRECTORY = Path("/run/evenhand/labs")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,8}", re.ASCII)

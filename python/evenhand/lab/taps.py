@@ -12,16 +12,16 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.lab.build import LabNames, index_of, tester_sysctls, write_sysctls
 from evenhand.lab.namespaces import host_errors, make_namespace, run_inside
-from evenhand.lazy import lazy
 from evenhand.plan import SIDES
 
 if TYPE_CHECKING:
     import pyroute2
 else:
-    pyroute2 = lazy("pyroute2")
+    pyroute2 = lazy_import("pyroute2")
 
 TUN = "/dev/net/tun"
 QUEUE_FRAMES = 1000

@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from evenhand.base.errors import HostError
 from evenhand.dut import OPERATING_SYSTEMS, DutScript, describe_setup
 from evenhand.dut.shell import Shell
 from evenhand.dut.ssh import open_ssh
-from evenhand.errors import HostError
 from evenhand.lab import linux, state, taps
 from evenhand.lab.build import AROUND_PACKET, USUAL_MAX_FRAME_SIZE, LabNames
 from evenhand.lab.machine import machine_processes

@@ -16,7 +16,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.lab import state
 
 HOST = "evenhand-vm"

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 
 FORMAT = 1
 """Of what this file makes of a recipe: another number makes all images anew."""

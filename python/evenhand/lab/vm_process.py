@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.lab.vm_image import INIT, VmImage
 
 QEMU = "qemu-system-x86_64"

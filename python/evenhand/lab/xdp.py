@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import HostError
-from evenhand.lazy import lazy
+from evenhand.base.errors import HostError
+from evenhand.base.lazy_import import lazy_import
 
 if TYPE_CHECKING:
     import pyroute2
 else:
-    pyroute2 = lazy("pyroute2")
+    pyroute2 = lazy_import("pyroute2")
 
 _BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280}
 _BPF_PROG_LOAD = 5

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 
 LETTERS = {"a": 64, "b": 128, "c": 256, "d": 512, "e": 1024, "f": 1280, "g": 1518, "h": 2112, "i": 9000, "j": 16000}
 """Sizes of RFC 6985, section 4, in octets with the FCS."""

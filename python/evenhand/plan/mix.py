@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from evenhand.errors import PlanError
+from evenhand.base.errors import PlanError
 from evenhand.plan.imix import ALGORITHM, FrameSize, Imix
 from evenhand.plan.model import AddressPlan, OtherVersion, plan_title
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan.ranges import Mode, UdpRange
 
 MAX_PORT = 65535

@@ -7,7 +7,7 @@ import ipaddress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from evenhand.errors import PlanError
+from evenhand.base.errors import PlanError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from evenhand.errors import PlanError
+from evenhand.base.errors import PlanError
 from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.ranges import Mode, UdpRange
 from evenhand.plan.topology import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Counts, SideAddresses, Topology

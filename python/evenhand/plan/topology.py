@@ -7,7 +7,7 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Literal
 
-from evenhand.errors import PlanError
+from evenhand.base.errors import PlanError
 from evenhand.plan.model import AddressPlan, PlanSide, SideName, plan_title
 from evenhand.plan.ranges import HostRange, Interface, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.validate import check_plan

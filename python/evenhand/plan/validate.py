@@ -6,7 +6,7 @@ from __future__ import annotations
 import ipaddress
 from itertools import pairwise
 
-from evenhand.errors import PlanError
+from evenhand.base.errors import PlanError
 from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, PlanSide
 from evenhand.plan.ranges import Network
 

@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 
 _RINGS = re.compile(r"with (\d{1,4}) RX ring")
 _ROW = re.compile(r"^\s*\d+:\s+(.*)$", re.MULTILINE)

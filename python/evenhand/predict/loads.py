@@ -15,8 +15,8 @@ from functools import lru_cache, reduce
 from math import lcm, prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from evenhand.errors import PlanError
-from evenhand.lazy import lazy
+from evenhand.base.errors import PlanError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, HostRange, Mode
 from evenhand.predict.model import DeviceModel
 from evenhand.predict.toeplitz import FIELD_BITS, contributions
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 else:
-    np = lazy("numpy")
+    np = lazy_import("numpy")
 
 
 Counts: TypeAlias = "NDArray[Any]"

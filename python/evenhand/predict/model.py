@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 
 HashType = Literal["type1", "type2"]
 

@@ -9,12 +9,12 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_rate, format_ratio
 from evenhand.plan import AddressPlan, Traffic
-from evenhand.predict.even import EVEN_TOLERANCE, even_limit, maximum_hosts
+from evenhand.predict.hosts_needed import EVEN_TOLERANCE, even_limit, maximum_hosts
 from evenhand.predict.loads import Prediction
 from evenhand.predict.model import VERIFICATION_KEY, DeviceModel, round_robin_unevenness, symmetric_key
-from evenhand.units import format_count, format_rate, format_ratio
 
 BAR_CELLS = 40
 LEAST_BAR_CELLS = 10

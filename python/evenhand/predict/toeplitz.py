@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evenhand.lazy import lazy
+from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import Address
 from evenhand.predict.model import DeviceModel
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 else:
-    np = lazy("numpy")
+    np = lazy_import("numpy")
 
 HASH_BITS = 32
 FIELD_BITS = 16

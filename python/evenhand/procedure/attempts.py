@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.procedure.events import Began, Measured, OnEvent
 from evenhand.procedure.record import SearchRecord
 from evenhand.search import InvalidAttempts

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from evenhand.base.units import format_count, format_duration
 from evenhand.plan import describe_size
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.back_to_back_model import LONGEST_BURST_S, RAISE, BackToBack, BackToBackGoal, BurstSearch, is_near
@@ -16,7 +17,6 @@ from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.procedure.throughput import Throughput, measure_throughput
 from evenhand.search import Outcome, ThroughputGoal, find_largest
 from evenhand.trial import Load, TrialResult
-from evenhand.units import format_count, format_duration
 
 
 def measure_back_to_back(

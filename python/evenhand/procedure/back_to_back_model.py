@@ -7,7 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count, format_duration, format_rate
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import whole_octets
 from evenhand.procedure.attempts import check_attempts
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
@@ -16,8 +18,6 @@ from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, LengthBracket, ThroughputGoal
 from evenhand.trial import Deviation, TrialResult, Verdict
-from evenhand.typed_fields import check_types
-from evenhand.units import format_count, format_duration, format_rate
 
 REPETITIONS = 50
 """R9004-06."""

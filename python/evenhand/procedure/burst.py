@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, recording
@@ -26,8 +28,6 @@ from evenhand.search import (
     run_search,
 )
 from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult
-from evenhand.typed_fields import check_types
-from evenhand.units import format_count
 
 RFC_BURSTS = (16, 64, 256, 1024)
 """Frames of a burst (R2544-17)."""

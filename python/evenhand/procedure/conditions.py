@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
+from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, Imix
 from evenhand.procedure.learning import LearningChoice
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.trial import Limits, Waits
-from evenhand.typed_fields import check_type
 
 
 class Conditions(TypedDict, total=False):

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count, format_duration
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction, SideName
 from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.events import OnEvent, ignore
@@ -20,8 +22,6 @@ from evenhand.procedure.statistics import Statistics, finite, percentile
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Load, LoadMeasurer, TrialResult, Verdict
-from evenhand.typed_fields import check_types
-from evenhand.units import format_count, format_duration
 
 COUNTED_S = 60.0
 """Of a trial whose delays count, at least (RFC 8219, 7.2 and 7.3.1; RFC 2544, 26.2: the tag is sent after 60 of 120 seconds)."""

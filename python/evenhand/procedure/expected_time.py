@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from evenhand.base.units import format_duration
 from evenhand.plan import AddressPlan
 from evenhand.procedure.back_to_back_model import RESIDUAL_S, BackToBackGoal
 from evenhand.procedure.burst import BurstGoal
@@ -18,7 +19,6 @@ from evenhand.search import Goal, MlrGoals, ThroughputGoal
 from evenhand.search.bracket import LoadBracket
 from evenhand.trial import Load
 from evenhand.trial.learning import DEFAULT_RATE_FPS, DEFAULT_WAIT_S
-from evenhand.units import format_duration
 
 OPENING_S = 2.0
 """To start the engine, open its ports and find the DUT."""

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import AddressPlan, FrameSize, Imix
-from evenhand.typed_fields import check_type
 
 MAX_FRAME_SIZE = 9216
 USUAL_MAX_FRAME_SIZE = 1518

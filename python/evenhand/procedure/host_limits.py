@@ -15,18 +15,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import HostError
-from evenhand.own_folder import own_folder
+from evenhand.base.errors import HostError
+from evenhand.base.state_folder import read_state, replace_state, state_file
+from evenhand.base.temporary_folder import temporary_folder
+from evenhand.base.units import format_duration, format_ratio
 from evenhand.plan import BOTH_DIRECTIONS, make_plan
 from evenhand.procedure.ceiling import CEILING_WAITS
 from evenhand.procedure.events import Began, Note, OnEvent, ignore
 from evenhand.procedure.limits import HOST_CHOOSES, WishedLimits
 from evenhand.procedure.setup import Setup, make_looped_setup
 from evenhand.procedure.tester import open_tester
-from evenhand.state_folder import read_state, replace_state, state_file
 from evenhand.testbed import Tester
 from evenhand.trial import Limits, TrialResult
-from evenhand.units import format_duration, format_ratio
 
 PROBES, PROBE_S = 8, 1.0
 PROBE_FPS = 100_000.0
@@ -171,7 +171,7 @@ def measure_host_limits(tester: Tester, *, engine: Path | None, on_event: OnEven
     """Make the trials now, with the tester's two ports joined by a cable inside the process. Errors as `settle_limits`."""
     on_event(Began(what="limits that this host keeps", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s)))
     probes = []
-    with own_folder() as folder:
+    with temporary_folder() as folder:
         looped = replace(make_looped_setup(tester, folder), is_urgent=is_urgent)
         opened = open_tester(
             looped, make_plan("gateway-v4"), frame_size=64, seed=1, directions=BOTH_DIRECTIONS, engine=engine, waits=CEILING_WAITS,

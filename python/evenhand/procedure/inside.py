@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.dut.facts import read_facts, read_facts_and_macs, told_facts
 from evenhand.dut.last_facts import changes_since_last
 from evenhand.dut.linux_state import read_carriers
 from evenhand.dut.ssh import SshShell, open_shell
 from evenhand.dut.witness import DutWitness, open_witness
-from evenhand.errors import HostError, RequestError
 from evenhand.plan import SideName
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.setup import Setup

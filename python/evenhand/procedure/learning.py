@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
+from evenhand.base.units import format_count
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.events import Learned, OnEvent, ignore
 from evenhand.procedure.tester import OpenTester
 from evenhand.trial import LearningResult, learn, name_first
-from evenhand.typed_fields import check_types
-from evenhand.units import format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

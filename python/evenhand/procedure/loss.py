@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_ratio
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
@@ -17,8 +19,6 @@ from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
 from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult, Verdict
-from evenhand.typed_fields import check_types
-from evenhand.units import format_ratio
 
 LARGEST_STEP = 0.1
 """R2544-27: "at most 10 percent of the maximum rate"; finer is allowed."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.ceiling import CEILING_WAITS

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.host.known_ceilings import KnownCeiling
 from evenhand.plan import (
     AddressPlan,
@@ -26,7 +27,6 @@ from evenhand.procedure.single_pair import OMISSION, SinglePair
 from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.testbed.vlan import Vlans, show_vlans
 from evenhand.trial import Deviation, LearningResult, TrialResult, causes_of_invalid, describe_causes
-from evenhand.units import format_count, format_duration, format_ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

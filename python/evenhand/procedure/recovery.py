@@ -7,7 +7,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count, format_duration
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
 from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.events import OnEvent, ignore
@@ -17,8 +19,6 @@ from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Deviation, DirectionResult, Load, LoadChange, TrialResult, Verdict
-from evenhand.typed_fields import check_types
-from evenhand.units import format_count, format_duration
 
 OVERLOAD = 1.1
 """Of the throughput (R2544-29)."""

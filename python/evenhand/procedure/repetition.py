@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_ratio
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import AddressPlan, FrameSize, Imix, describe_size, whole_octets
 from evenhand.procedure.events import Note, OnEvent
 from evenhand.procedure.frame_size import choose_frames
@@ -16,8 +18,6 @@ from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput, too_few
 from evenhand.search import Outcome
 from evenhand.trial import Deviation
-from evenhand.typed_fields import check_types
-from evenhand.units import format_ratio
 
 MOST_REPETITIONS = 1000
 DEPENDED_ON_DATA = "stopping depended on the values, so their spread and intervals are narrower than those of a fixed number"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.suggestion import suggestion
 from evenhand.lab import Lab, LinuxLab, VmLab, lab_names, lab_status
 from evenhand.lab.napi import MOST_URGENT
-from evenhand.nearest import nearest
 from evenhand.plan import AddressPlan, make_plan, plan_title
 from evenhand.reference import ReferenceRouter
 from evenhand.testbed import Testbed, TestbedDut, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
@@ -206,7 +206,7 @@ def _no_lab(text: str, name: str, plan: str) -> RequestError:
     if name in LAB_KINDS:
         return RequestError(f"the lab {name!r} is not up", where=text, next_step=f"Set it up: sudo evenhand lab up {name} --plan {plan}")
     there = [f"{LAB_PREFIX}{known}" for known in dict.fromkeys((*LAB_KINDS, *lab_names()))]
-    near = nearest(text, there, cutoff=0.7)
+    near = suggestion(text, there, cutoff=0.7)
     hint = "" if near is None else f"Did you mean {near}? "
     return RequestError(
         f"there is no lab {name!r}", where=text,

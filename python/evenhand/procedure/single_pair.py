@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import SideName
 from evenhand.search import Outcome, SearchResult, is_outcome_at_least
 from evenhand.trial import Deviation
-from evenhand.units import format_count, format_ratio
 
 if TYPE_CHECKING:
     from evenhand.procedure.profile import Profile

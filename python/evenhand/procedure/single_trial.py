@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.base.units import format_duration, format_rate
 from evenhand.procedure.events import Began, OnEvent, ignore
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.trial import Deviation, TrialResult
-from evenhand.units import format_duration, format_rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ import math
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
+from evenhand.base.units import format_count, format_rate
 from evenhand.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
 from evenhand.plan import whole_octets
 from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
@@ -16,7 +17,6 @@ from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
 from evenhand.search import Goal, TesterCeiling
 from evenhand.trial import TrialResult
-from evenhand.units import format_count, format_rate
 
 SEARCH = CeilingGoal(max_fps=None, min_fps=None, duration_s=1.0, precision=0.05)
 G = TypeVar("G", bound=Goal)

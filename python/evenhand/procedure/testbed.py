@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, describe_size, largest_octets, make_plan
 from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import measure_back_to_back
@@ -37,7 +38,6 @@ from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum, measure_throughput
 from evenhand.search import Goal, Outcome, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
-from evenhand.typed_fields import check_type
 
 ONCE = Repetitions()
 

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evenhand.base.units import format_duration
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, recording
@@ -23,7 +24,6 @@ from evenhand.search import (
     run_search,
 )
 from evenhand.trial import Deviation
-from evenhand.units import format_duration
 
 REPETITIONS = 10
 """Of a whole search (SEED-72)."""

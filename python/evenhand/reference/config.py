@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, SideName
 from evenhand.predict import DeviceModel, NeighborCost
 

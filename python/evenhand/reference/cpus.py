@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from evenhand.errors import HostError
-from evenhand.locks import InUseError, Resource, holder_of, holding
+from evenhand.base.errors import HostError
+from evenhand.base.locks import InUseError, Resource, holder_of, holding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

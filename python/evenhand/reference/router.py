@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
-from evenhand.own_folder import own_folder
+from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.base.programs import ROUTER, find_program, how_to_get_programs
+from evenhand.base.temporary_folder import temporary_folder
 from evenhand.plan import SIDES, AddressPlan, SideName
-from evenhand.programs import ROUTER, find_program, how_to_get_programs
 from evenhand.reference.config import ReferenceDut
 from evenhand.reference.cpus import RouterCpus, chosen_cpus
 
@@ -205,7 +205,7 @@ def reference_router(
         EngineError: It ended while it was needed, which ended the block with another error.
     """
     path = find_program(ROUTER, program)
-    with chosen_cpus(cpus) as shared, own_folder() as folder:
+    with chosen_cpus(cpus) as shared, temporary_folder() as folder:
         router = ReferenceRouter(dut, plan, folder, cpus=shared, program=path)
         try:
             yield router

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 
 DEFAULT_NAME = "reference-router.toml"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration
 from evenhand.procedure import BackToBack, BackToBackTable
 from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import join_directions
-from evenhand.units import format_count, format_duration
 
 COLUMNS = ("octets", "average", "minimum", "maximum", "std. dev.", "corrected buffer time", "throughput", "repetitions")
 

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from evenhand.analysis.ratios import SAME_WITHIN
 from evenhand.analysis.words import show_percent
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
 from evenhand.predict import Prediction
 from evenhand.procedure import Profile, WorstTesterFigures, throughput_document
 from evenhand.report.suite import SuiteEntry, sent_lines, suite_deviations
@@ -20,7 +21,6 @@ from evenhand.report.throughput import verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Verdict
-from evenhand.units import format_count, format_duration, format_rate, format_ratio
 
 AS_PREDICTED_WITHIN = 0.02
 BAR_CELLS = 20

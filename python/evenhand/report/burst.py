@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import BurstInterval, BurstIntervals
 from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.search import Outcome
-from evenhand.units import format_count, format_duration, format_ratio
 
 
 def burst_table(result: BurstIntervals) -> Table:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand.fitted import FittedTable
-from evenhand.units import format_count, format_duration
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration
 
 if TYPE_CHECKING:
     from evenhand.campaign import Outline, OutlineRow

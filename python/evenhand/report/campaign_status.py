@@ -11,14 +11,14 @@ from typing import Any
 from rich.text import Text
 
 from evenhand.analysis.words import show_value
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration
 from evenhand.report.plain import visible
 from evenhand.series import FIGURES, PointState, ProcedureName
 from evenhand.series.campaign import bounds_of
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
-from evenhand.series.going_on import resume_command
+from evenhand.series.resume_command import resume_command
 from evenhand.series.running_trial import RunningTrial
-from evenhand.units import format_count, format_duration
 
 SILENT_S = 10.0
 """It is written once a second, and a hook or an opening of the ports takes some."""

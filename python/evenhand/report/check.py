@@ -9,16 +9,16 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.errors import HostError
-from evenhand.fitted import FittedTable
+from evenhand.base.errors import HostError
+from evenhand.base.programs import in_checkout
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_line_rate, format_rate, format_ratio
 from evenhand.host import HostSurvey, State
 from evenhand.host.finding import Part
 from evenhand.host.ports import PortFacts
 from evenhand.procedure import DUT_WAY, CeilingEntry
-from evenhand.programs import in_checkout
 from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.trial import Limits
-from evenhand.units import format_count, format_line_rate, format_rate, format_ratio
 
 STATE_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.MISSING: "red", State.UNKNOWN: "dim"}
 PART_COMMANDS = {

@@ -11,9 +11,9 @@ from rich.text import Text
 from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointComparison
 from evenhand.analysis.comparison import GATE_ERROR, METHOD, OF_SESSIONS, ONE_SESSION, TOO_FEW, TOO_FEW_SESSIONS, FailBy
 from evenhand.analysis.words import show_number, show_percent
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count
 from evenhand.series.campaign import AT_LEAST, Figure
-from evenhand.units import format_count
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
 """What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.analysis import ComparedValue, Comparison, PointComparison
 from evenhand.analysis.comparison import FailBy
-from evenhand.new_file import replace_own
+from evenhand.base.new_file import replace_own
 from evenhand.report.comparison import (
     TITLE_OF_DIFFERENCES,
     describe_run,

@@ -7,14 +7,14 @@ import math
 
 from rich.table import Table
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration
 from evenhand.plan import Direction
 from evenhand.procedure import DelayResult, DelayTest
 from evenhand.report.check import STAMPS
 from evenhand.report.table import show_percentiles
 from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.trial import join_directions
-from evenhand.units import format_count, format_duration
 
 DEFINITION = (
     "A delay is from building a frame to having received it whole. It contains what the tester itself adds, and the frame's time on both"

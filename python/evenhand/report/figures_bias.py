@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenhand.analysis.words import show_percent
+from evenhand.base.units import format_rate
 from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_title
-from evenhand.units import format_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenhand.errors import RequestError
-from evenhand.new_file import unwritable
+from evenhand.base.errors import RequestError
+from evenhand.base.new_file import unwritable
+from evenhand.base.units import format_count
 from evenhand.predict.loads import Prediction
 from evenhand.predict.text import describe_model, hosts_title
 from evenhand.report.figures import LIGHT, Picture, Shape, put_ticks_of_counts, put_title, save_picture, style
-from evenhand.units import format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from evenhand.base.units import format_count, format_rate
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_ticks_of_counts, put_title, style
-from evenhand.units import format_count, format_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenhand.base.units import format_duration
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_title, style
-from evenhand.units import format_duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import SideName
 from evenhand.trial import LearningResult, name_first
-from evenhand.units import format_count, format_ratio
 
 
 def learning_status(reachable: Mapping[SideName, int], hosts: Mapping[SideName, int], attempt: int = 1) -> str:

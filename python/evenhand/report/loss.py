@@ -6,11 +6,11 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import FrameLoss, LossOutcome, LossPoint
 from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.trial import join_directions
-from evenhand.units import format_count, format_duration, format_ratio
 
 BAR_CELLS = 20
 

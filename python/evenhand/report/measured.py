@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from evenhand.base.units import format_count
 from evenhand.report.mlr import search_tables
 from evenhand.report.throughput import trials_table
 from evenhand.report.trial import trial_report
 from evenhand.search import MlrGoals, MlrResult, Outcome, ThroughputResult, describe_outcome
 from evenhand.series import MeasuredSearch
 from evenhand.trial import Verdict
-from evenhand.units import format_count
 
 
 def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:

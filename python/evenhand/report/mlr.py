@@ -6,7 +6,8 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import Profile, search_deviations
 from evenhand.report.throughput import (
     ceiling_lines,
@@ -19,7 +20,6 @@ from evenhand.report.throughput import (
     trials_table,
 )
 from evenhand.search import GoalResult, MlrResult, Outcome, SearchResult, describe_goal_outcome
-from evenhand.units import format_count, format_duration, format_ratio
 
 
 def search_tables(result: SearchResult, *, title: str = "Trials") -> list[Table]:

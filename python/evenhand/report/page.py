@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import evenhand
 from evenhand.analysis import Analysis, analyse
-from evenhand.new_file import replace_own
+from evenhand.base.new_file import replace_own
+from evenhand.base.units import format_count
 from evenhand.report.figures import DARK, LIGHT, Picture, draw_inline, draw_png_file, draw_svg_file
 from evenhand.report.page_facts import (
     commands_of,
@@ -36,7 +37,6 @@ from evenhand.report.page_tables import (
 )
 from evenhand.report.page_words import Table, show_time, version_of_plan
 from evenhand.series.campaign import CampaignRecord, PointState
-from evenhand.units import format_count
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -101,7 +101,7 @@ def write_pictures(record: CampaignRecord, folder: Path) -> list[Path]:
 
 def make_folder(folder: Path) -> None:
     """HostError if it cannot be made."""
-    from evenhand.errors import HostError
+    from evenhand.base.errors import HostError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.base.units import format_count
 from evenhand.report.page_points import trials_of
 from evenhand.report.page_words import DASH, NONE, Table, addresses_of, flatten, make_table, show_fact, show_time
 from evenhand.series import StoredSearch
 from evenhand.series.campaign import CampaignRecord, PointRecord, Repetition
-from evenhand.units import format_count
 
 DUT_FACTS = {
     "system": "operating system", "kernel": "kernel", "cpu_model": "CPU", "sockets": "sockets", "cores": "cores in use", "clock": "clock",

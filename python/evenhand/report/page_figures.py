@@ -10,6 +10,7 @@ from itertools import count, islice, zip_longest
 from typing import Any, TypeVar
 
 from evenhand.analysis import Analysis, Curve
+from evenhand.base.units import format_rate
 from evenhand.report.figures import Picture
 from evenhand.report.figures_throughput import DrawnCurve, DrawnPoint, LossCurve, Plateau, addresses_picture, loss_picture, sizes_picture
 from evenhand.report.figures_times import (
@@ -24,7 +25,6 @@ from evenhand.report.page_words import show_addresses, show_protocol, show_size,
 from evenhand.series import StoredSearch, StoredTrial
 from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.trial import Verdict
-from evenhand.units import format_rate
 
 T = TypeVar("T")
 MOST_CURVES = 4

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.analysis.inside import SeenPoint, seen_at
+from evenhand.base.units import format_count
 from evenhand.report.figures import Picture, short_count
 from evenhand.report.figures_inside import UNEVEN, HeatColumn, heat_picture, queues_picture
 from evenhand.report.page_words import NONE, Table, addresses_of, make_table, show_addresses, show_fact, show_size
 from evenhand.series.campaign import CampaignRecord, PointRecord
-from evenhand.units import format_count
 
 FEWEST_POINTS = 3
 """Of a suite that has pictures of its own; with fewer the table tells all, unless there is no larger suite."""

@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from evenhand.analysis import values_by_testbed
+from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_words import (
     NONE,
@@ -31,7 +32,6 @@ from evenhand.series import StoredTrial
 from evenhand.series.campaign import AT_LEAST, CampaignRecord, HookRun, Point, PointRecord, PointState, Repetition
 from evenhand.series.figures import losses_of, sustainable_of
 from evenhand.trial import Verdict, join_directions
-from evenhand.units import format_count, format_duration, format_ratio
 
 MOST_TRIALS = 8000
 """On a page. A browser opens some megabytes at once, and a campaign has its trials in its file as well."""

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from evenhand.analysis import Analysis
+from evenhand.base.units import format_count, format_duration, format_line_rate, format_ratio
 from evenhand.report.page_words import (
     DASH,
     NONE,
@@ -24,7 +25,6 @@ from evenhand.report.page_words import (
 )
 from evenhand.series.campaign import AT_LEAST, FIGURES, CampaignRecord, PointRecord
 from evenhand.series.figures import is_worst_the_maximum
-from evenhand.units import format_count, format_duration, format_line_rate, format_ratio
 
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
 """Columns that a table does without where all rows have the same there."""

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 from evenhand.plan import describe_size, parse_imix
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import FIGURES, Point, PointRecord, bounds_of
-from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 
 NONE = "-"
 DASH = "\N{EN DASH}"

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WEASYPRINT = "weasyprint"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count
 from evenhand.trial.proof import FieldProof, Figure, Generator, PairProof, StreamProof, title
-from evenhand.units import format_count
 
 ALARM = 1e-4
 """How often a perfect generator may be called suspicious, all figures of a proof together."""

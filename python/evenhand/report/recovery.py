@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration
 from evenhand.plan import Direction
 from evenhand.procedure import Recovery
 from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import join_directions
-from evenhand.units import format_count, format_duration
 
 DEFINITION = (
     "Recovery time: from the fall of the load (A) to the time at which the last lost frame was due (B), B - A; 0 if nothing was lost after"

@@ -15,7 +15,8 @@ from rich.text import Text
 from evenhand.analysis import compare_testbeds, values_by_testbed
 from evenhand.analysis.inside import seen_at
 from evenhand.analysis.words import join
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import Statistics
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.plain import visible
@@ -25,7 +26,6 @@ from evenhand.series import FIGURES, CampaignRecord, Figure, HookRun, PointRecor
 from evenhand.series.campaign import AT_LEAST, bounds_of
 from evenhand.series.figures import losses_of
 from evenhand.trial import Verdict, join_directions
-from evenhand.units import format_count, format_duration, format_ratio
 
 _HOST_FACTS = ("cpu_model", "cpus", "memory_mb", "distribution", "kernel", "smt", "governor", "hugepages", "host_name")
 _MOST_FACTS = 16

@@ -9,13 +9,13 @@ from typing import Any
 
 from rich.table import Table
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations, throughput_document
 from evenhand.report.throughput import loss_by_direction, verification_lines
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Deviation, Verdict, describe_causes
-from evenhand.units import format_count, format_duration, format_ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

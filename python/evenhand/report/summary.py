@@ -8,11 +8,11 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evenhand.base.units import format_count
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.page_words import NONE, show_median, show_size, show_value, show_version, unit_of
 from evenhand.report.plain import visible
 from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord, bounds_of
-from evenhand.units import format_count
 
 NOTE = (
     "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load that was tried passed, or the"

@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 from rich.table import Table
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
 from evenhand.procedure import FrameLoss, LossTable, Row, Statistics, Throughput, ThroughputTable
 from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, loss_by_direction, verification_lines
 from evenhand.search import MlrGoals, ThroughputGoal, sum_of_losses
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Verdict
-from evenhand.units import format_count, format_ratio
 
 FIGURES = ("median", "minimum", "maximum", "1st percentile", "99th percentile")
 

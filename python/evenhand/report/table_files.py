@@ -6,8 +6,8 @@ from __future__ import annotations
 import csv
 import io
 
-from evenhand.errors import HostError
-from evenhand.programs import in_checkout
+from evenhand.base.errors import HostError
+from evenhand.base.programs import in_checkout
 from evenhand.report.campaign_rows import COLUMNS, TableName, Value, rows_of
 from evenhand.report.plain import visible
 from evenhand.series import CampaignRecord

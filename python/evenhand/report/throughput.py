@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations
 from evenhand.procedure.inside import READ_THERE
 from evenhand.report.invalid import next_lines
@@ -24,7 +25,6 @@ from evenhand.search import (
     describe_outcome,
 )
 from evenhand.trial import TrialResult, Verdict, join_directions
-from evenhand.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 
 
 def describe_sending(result: TrialResult) -> str:

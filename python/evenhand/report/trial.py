@@ -9,12 +9,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.fitted import FittedTable
+from evenhand.base.terminal_table import FittedTable
+from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import Profile
 from evenhand.report.invalid import next_lines
 from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.trial import ClockOffset, DirectionResult, TrialResult, join_directions
-from evenhand.units import format_count, format_duration, format_ratio
 
 MOST_TENTHS = 10
 _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (

@@ -12,8 +12,8 @@ from datetime import datetime
 from statistics import fmean, pstdev
 from typing import Any
 
+from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.series import FIGURES, CampaignRecord, PointRecord, Repetition
-from evenhand.units import ETHERNET_GAP_OCTETS
 
 MODEL = "1.4.0"
 TEST_TYPES: Mapping[str, str] = {"throughput": "ndrpdr", "loss": "mrr"}

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evenhand.base.units import format_count
 from evenhand.trial import TrialResult
-from evenhand.units import format_count
 
 if TYPE_CHECKING:
     from evenhand.search.model import SearchTrial

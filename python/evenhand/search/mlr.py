@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from evenhand.lazy import lazy
+from evenhand.base.lazy_import import lazy_import
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bracket import STEP_DOWN
 from evenhand.search.classification import Bounds, Observation, classify, conditional_loss_ratio, relevant_bounds
@@ -25,7 +25,7 @@ from evenhand.trial import Measurer, TrialResult
 if TYPE_CHECKING:
     import MLRsearch
 else:
-    MLRsearch = lazy("MLRsearch")
+    MLRsearch = lazy_import("MLRsearch")
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
 """As in the binary search: a tester that keeps none of them will not keep the next one either."""

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, ClassVar
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.search.attempts import Uncharged, uncharged_attempts
 from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.search.model import (
@@ -22,8 +24,6 @@ from evenhand.search.model import (
     is_outcome_at_least,
 )
 from evenhand.trial import Deviation, TrialResult, Verdict
-from evenhand.typed_fields import check_types
-from evenhand.units import format_count, format_duration, format_ratio
 
 DEFAULT_EXCEED_RATIO = 0.5
 """MLR-05 recommends it."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count, format_duration, format_rate
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.search.attempts import Uncharged, uncharged_attempts
 from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.trial import TrialResult, Verdict, causes_of_invalid, describe_causes
-from evenhand.typed_fields import check_types
-from evenhand.units import format_count, format_duration, format_rate
 
 FULL_LENGTH_S = 60.0
 """R2544-20."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.search.model import ThroughputGoal
 
 DEFAULT_LOSS_VERIFICATIONS = 1

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evenhand.errors import RequestError
-from evenhand.locks import Resource, holding
+from evenhand.base.errors import RequestError
+from evenhand.base.locks import Resource, holding
 
 
 def campaign_resource(path: Path) -> Resource:

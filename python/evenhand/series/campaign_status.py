@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import RequestError
-from evenhand.locks import holder_of
+from evenhand.base.errors import RequestError
+from evenhand.base.locks import holder_of
 from evenhand.series.campaign import TESTER_LIMIT, Point, PointState, is_lower_bound, state_of
 from evenhand.series.campaign_lock import campaign_resource
 from evenhand.series.point_document import read_point

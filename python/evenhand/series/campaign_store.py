@@ -12,15 +12,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.series.campaign import TESTER_LIMIT, HookRun, Point
 from evenhand.series.campaign_lock import campaign_locked
 from evenhand.series.folders import without_folders
-from evenhand.series.going_on import resume_command
 from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.series.point_document import point_document
 from evenhand.series.record import CUT_SHORT, read_record
 from evenhand.series.repetition_recorder import RepetitionRecorder
+from evenhand.series.resume_command import resume_command
 from evenhand.series.schema import CAMPAIGN_VERSION
 from evenhand.series.store import LOCK_TIMEOUT_S, MeasuredSearch, WritableFile, create_file, not_stored, now, to_json
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import Direction, parse_imix, plan_title
 from evenhand.series.campaign import HashType, Point
 from evenhand.series.reading import StoredSearch

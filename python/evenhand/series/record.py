@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, Repetition, state_of
 from evenhand.series.point_document import read_point
 from evenhand.series.reading import Row, RunTables, StoredSearch, as_mapping, as_seed, as_texts, as_versions, open_to_read, read_searches

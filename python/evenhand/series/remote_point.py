@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import EvenhandError
+from evenhand.base.errors import EvenhandError
 from evenhand.series.campaign import HookRun, Point
 from evenhand.series.folders import without_folders
 from evenhand.series.record import CUT_SHORT

@@ -17,8 +17,8 @@ import stat
 from contextlib import closing
 from pathlib import Path
 
-from evenhand.errors import EvenhandError, HostError, RequestError
-from evenhand.own_folder import own_folder
+from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.temporary_folder import temporary_folder
 from evenhand.series.schema import SUFFIX
 
 MAX_FILE_BYTES = 2**30
@@ -125,7 +125,7 @@ def _copy_rolled_back(path: Path) -> sqlite3.Connection:
     """A writer was killed. It rolls back itself when it goes on; a reader does it in copies."""
     journal = _beside(path, "-journal")
     for _ in range(_ATTEMPTS):
-        with own_folder() as folder:
+        with temporary_folder() as folder:
             before = _stamp(journal)
             copies = [folder / f"run{SUFFIX}", folder / f"run{SUFFIX}-journal"]
             for original, copy in zip((path, journal), copies, strict=True):

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from evenhand.errors import HostError, RequestError
-from evenhand.new_file import check_new, make_new
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.new_file import check_new, make_new
 from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
 from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evenhand.errors import RequestError
-from evenhand.nearest import nearest
+from evenhand.base.errors import RequestError
+from evenhand.base.suggestion import suggestion
 from evenhand.testbed.drivers import DRIVERS, INTERFACE, PCI, REFUSED, Driver, Kind
 
 _PCI = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])", re.IGNORECASE)
@@ -95,7 +95,7 @@ def _driver_of(name: str, where: str) -> str:
     if refused is not None:
         raise RequestError(f"{_shown(name)} is refused: {REFUSED[refused]}", where=where, next_step=known)
     if driver is None:
-        near = nearest(name.rstrip("0123456789"), DRIVERS)
+        near = suggestion(name.rstrip("0123456789"), DRIVERS)
         raise RequestError(
             f"{_shown(name)} is no device with a driver that is allowed", where=where,
             next_step=f"Did you mean {near}? {known}" if near is not None else _how_to_name(name) or known,
@@ -121,7 +121,7 @@ def _how_to_name(name: str) -> str | None:
 
 
 def _unknown_key(key: str, driver: str, table: Driver, where: str) -> RequestError:
-    near = nearest(key, table.keys)
+    near = suggestion(key, table.keys)
     hint = "" if near is None else f"Did you mean {near}? "
     known = f"Known for {driver}: {', '.join(table.keys)}." if table.keys else f"{driver} takes none."
     return RequestError(f"{_shown(key)} is no key of {driver} that is allowed", where=where, next_step=hint + known)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 
 _NOTHING = re.compile("")
 _SIZES = re.compile(r"[0-9]{1,7}(?:,[0-9]{1,7}){0,7}")

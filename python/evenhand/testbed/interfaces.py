@@ -11,15 +11,15 @@ from pathlib import Path
 from socket import AF_INET, AF_INET6
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import HostError, RequestError
-from evenhand.lazy import lazy
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.testbed.device import Device, read_device
 from evenhand.testbed.drivers import PCI, Kind
 
 if TYPE_CHECKING:
     import pyroute2
 else:
-    pyroute2 = lazy("pyroute2")
+    pyroute2 = lazy_import("pyroute2")
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 _SHARE_A_WIRE = frozenset({"macvlan", "macvtap", "ipvlan", "ipvtap"})

@@ -11,17 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from evenhand.checked_file import FileKind, RefusedError, read_toml, refusal, with_unit
-from evenhand.errors import EvenhandError, RequestError
-from evenhand.plan import AddressPlan, FrameSize, SideName, describe_size, largest_octets, make_plan, mean_octets, mix_request, whole_octets
-from evenhand.testbed.device import read_device
-from evenhand.testbed.eal_arguments import check_eal_arguments
-from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
-from evenhand.testbed.resources import resources_of
-from evenhand.testbed.ssh_destination import check_destination
-from evenhand.testbed.vlan import LARGEST_VLAN, MOST_TAGS, TAG_OCTETS, as_vlans
-from evenhand.testbed.workers import lay_out_workers
-from evenhand.units import (
+from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.units import (
     DURATION,
     LINE_RATE,
     MEMORY,
@@ -34,6 +25,15 @@ from evenhand.units import (
     parse_memory,
     parse_ratio,
 )
+from evenhand.base.validation.checked_file import FileKind, RefusedError, read_toml, refusal, with_unit
+from evenhand.plan import AddressPlan, FrameSize, SideName, describe_size, largest_octets, make_plan, mean_octets, mix_request, whole_octets
+from evenhand.testbed.device import read_device
+from evenhand.testbed.eal_arguments import check_eal_arguments
+from evenhand.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
+from evenhand.testbed.resources import resources_of
+from evenhand.testbed.ssh_destination import check_destination
+from evenhand.testbed.vlan import LARGEST_VLAN, MOST_TAGS, TAG_OCTETS, as_vlans
+from evenhand.testbed.workers import lay_out_workers
 
 CONFIRMATION = "isolated_test_environment"
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from evenhand.locks import Resource
+from evenhand.base.locks import Resource
 from evenhand.testbed.device import Device, read_device
 from evenhand.testbed.drivers import PCI, Kind
 from evenhand.testbed.interfaces import PCI_DEVICES, interfaces_of_pci

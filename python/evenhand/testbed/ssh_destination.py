@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 
 _USER = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}@"
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import SideName
 
 MOST_TAGS = 2

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from evenhand.errors import EngineError, EvenhandError, HostError, RequestError
-from evenhand.programs import how_to_get_programs
+from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.base.programs import how_to_get_programs
 from evenhand.trial.result import CONTRACT
 
 Document = dict[str, Any]

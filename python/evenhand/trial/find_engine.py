@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from evenhand.programs import ENGINE, find_program
+from evenhand.base.programs import ENGINE, find_program
 
 CHECKOUT_ENGINE = ENGINE.checkout
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.errors import EngineError
+from evenhand.base.errors import EngineError
+from evenhand.base.units import format_count
 from evenhand.plan import Direction, SideName
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EngineSession
-from evenhand.units import format_count
 
 DEFAULT_RATE_FPS = 20_000.0
 """Slow enough for a control plane that resolves every destination, and 65,533 hosts still take seconds."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from evenhand.base.units import format_duration, format_rate
 from evenhand.trial.result import TrialResult
-from evenhand.units import format_duration, format_rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

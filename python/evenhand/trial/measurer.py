@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EngineSession, EventCallback
 from evenhand.trial.load import Load
 from evenhand.trial.replay import Replay
 from evenhand.trial.result import TrialResult
-from evenhand.typed_fields import check_types
 
 MAX_TRIAL_NUMBER = 65535
 """The tag has 16 bits for it."""

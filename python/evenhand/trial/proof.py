@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from evenhand.errors import EngineError
+from evenhand.base.errors import EngineError
 from evenhand.plan import Direction
 
 MAX_PROOF_FRAMES = 4_000_000_000

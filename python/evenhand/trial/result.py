@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, get_args
 
-from evenhand.errors import EngineError
+from evenhand.base.errors import EngineError
+from evenhand.base.units import format_duration
 from evenhand.plan import Direction
 from evenhand.trial.contract_values import number, optional, whole
 from evenhand.trial.direction import DirectionResult, read_direction
-from evenhand.units import format_duration
 
 CONTRACT = 1
 """Version of contract/*.schema.json that this code reads and writes."""

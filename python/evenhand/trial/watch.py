@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from evenhand.errors import EngineError
+from evenhand.base.errors import EngineError
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EngineSession
 
 DEFAULT_WATCH_S = 5.0

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 
 EVERY_SUITE = "every-suite"
 """A table whose keys all suites have that do not have them themselves."""

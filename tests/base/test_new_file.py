@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.new_file import check_new, is_disk_full, unwritable, write_new
 from evenhand.cli.common import run_file
 from evenhand.cli.main import main
-from evenhand.errors import EvenhandError, HostError, RequestError
-from evenhand.new_file import check_new, is_disk_full, unwritable, write_new
 from evenhand.series import RunStore, read_run
 
 

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 
 _UNITS = {
     "_fps": "a number of frames per second, such as 1e6", "_s": "a number of seconds, such as 2.5",

@@ -10,7 +10,7 @@ USUAL_CUTOFF = 0.6
 """Of difflib's ratio, from 0 to 1."""
 
 
-def nearest(word: str, known: Iterable[str], *, cutoff: float = USUAL_CUTOFF) -> str | None:
+def suggestion(word: str, known: Iterable[str], *, cutoff: float = USUAL_CUTOFF) -> str | None:
     """None if none is near.
 
     Args:

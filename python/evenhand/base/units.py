@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import NamedTuple
 
-from evenhand.errors import RequestError
+from evenhand.base.errors import RequestError
 
 
 class Quantity(NamedTuple):

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from evenhand.campaign.events import CampaignEvent, HookEnded, PointArrived, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
+from evenhand.cli.progress.json_lines import JsonProgress
 from evenhand.procedure import ProcedureEvent
-from evenhand.progress_json import JsonProgress
 
 
 class JsonCampaignProgress(JsonProgress):

@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 
 ROOT_FOLDER = Path("/run/evenhand/locks")
 SHARED_FOLDERS = (Path("/run/lock"), Path(tempfile.gettempdir()))

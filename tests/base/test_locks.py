@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand import locks
-from evenhand.errors import HostError
-from evenhand.locks import Resource, holding
+from evenhand.base import locks
+from evenhand.base.errors import HostError
+from evenhand.base.locks import Resource, holding
 
 PORT = Resource(key="interface 1 eth1", label="interface eth1")
 NOBODY = 65534
@@ -24,8 +24,8 @@ ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users
 _HOLDER = """
 import os, sys
 from pathlib import Path
-from evenhand import locks
-from evenhand.errors import HostError
+from evenhand.base import locks
+from evenhand.base.errors import HostError
 user, root, shared = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
 if user != os.geteuid():
     os.setgroups([]); os.setresgid(user, user, user); os.setresuid(user, user, user)

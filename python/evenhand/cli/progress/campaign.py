@@ -11,16 +11,16 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.base.units import format_count, format_duration
 from evenhand.campaign.events import CampaignEvent, HookEnded, PointArrived, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
 from evenhand.campaign.time_left import TimeLeft, learnt_from
+from evenhand.cli.progress.line import OF_A_CEILING, ProgressDisplay
 from evenhand.procedure import Measured, ProcedureEvent
-from evenhand.progress import OF_A_CEILING, ProgressDisplay
 from evenhand.report.campaign_status import format_figure
 from evenhand.search import TrialFinished
 from evenhand.series.campaign import FIGURES
 from evenhand.series.campaign_status import CampaignStatus
 from evenhand.trial import TrialResult
-from evenhand.units import format_count, format_duration
 
 
 class CampaignDisplay(ProgressDisplay):

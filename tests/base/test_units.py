@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand import units
-from evenhand.errors import RequestError
+from evenhand.base import units
+from evenhand.base.errors import RequestError
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from evenhand.cli.progress.json_lines import JsonProgress
+from evenhand.cli.progress.line import ProgressDisplay
+from evenhand.cli.progress.rates import Rates, direction_texts
 from evenhand.plan import Direction, make_plan
 from evenhand.procedure import Began, BurstGoal, DelayGoal, LossGoal, Measured, RecoveryGoal, TrialPhase
 from evenhand.procedure.delay import DelayTest
 from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
-from evenhand.progress import ProgressDisplay
-from evenhand.progress_json import JsonProgress
-from evenhand.progress_rates import Rates, direction_texts
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal
 from evenhand.trial import Load, Reason, SimulatedMeasurer
 

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from evenhand.base.units import format_duration, format_rate, format_ratio
+from evenhand.cli.progress.rates import Rates, direction_texts
 from evenhand.procedure import Began, Learned, Measured, Note, ProcedureEvent, TrialPhase
 from evenhand.procedure.expected_time import ExpectedTime
-from evenhand.progress_rates import Rates, direction_texts
 from evenhand.report import VERDICT_STYLES, describe_load, describe_sending, learning_lines, learning_status
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, Load, TrialResult, describe_reasons
-from evenhand.units import format_duration, format_rate, format_ratio
 
 OF_A_CEILING = "tester"
 """So begins what trials of the tester's own ceiling are called."""

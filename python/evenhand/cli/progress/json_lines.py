@@ -11,10 +11,10 @@ from typing import Any
 
 from rich.console import Console
 
+from evenhand.cli.progress.line import ProgressDisplay
+from evenhand.cli.progress.rates import Rates
 from evenhand.procedure import Began, Learned, Measured, ProcedureEvent, TrialPhase
 from evenhand.procedure.expected_time import ExpectedTime
-from evenhand.progress import ProgressDisplay
-from evenhand.progress_rates import Rates
 from evenhand.search import TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, TrialResult
 

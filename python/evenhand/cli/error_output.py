@@ -7,8 +7,8 @@ import sys
 import traceback
 from typing import Any, TypeVar
 
+from evenhand.base.errors import EvenhandError
 from evenhand.cli.common import err, write_json
-from evenhand.errors import EvenhandError
 from evenhand.report.plain import visible
 
 E = TypeVar("E", bound=EvenhandError)

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenhand.errors import HostError
+from evenhand.base.errors import HostError
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 """The checkout that this package runs from, if it does (`is_checkout`); some folder of the system where it is installed."""
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evenhand.nearest import nearest
-from evenhand.toml_words import as_toml
+from evenhand.base.suggestion import suggestion
+from evenhand.base.validation.toml_words import as_toml
 
 _Bounds = Mapping[str, Any]
 _WORDS: Mapping[str, Callable[[_Bounds], tuple[str, str]]] = {
@@ -56,7 +56,7 @@ def none_of(value: Any, names: list[str], *, in_quotes: bool) -> tuple[str, str]
         in_quotes: As in a file; on a command line there are none.
     """
     shown = [f'"{name}"' if in_quotes else name for name in names]
-    near = nearest(value, names) if isinstance(value, str) else None
+    near = suggestion(value, names) if isinstance(value, str) else None
     hint = "" if near is None else f"Did you mean {shown[names.index(near)]}?"
     listed = " or ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
     return f"{as_toml(value)} is none of {', '.join(names)}", hint or f"{'Write' if in_quotes else 'Use'} {listed}."

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from evenhand.base.units import format_duration, format_rate, format_ratio
 from evenhand.plan import Direction
 from evenhand.procedure import TrialPhase
 from evenhand.procedure.events import SoFar
-from evenhand.units import format_duration, format_rate, format_ratio
 
 OVER_S = 0.9
 """A rate is of so long or longer: events come twice a second, and not to the millisecond."""

@@ -13,11 +13,11 @@ from typing import Any, get_origin
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
 
-from evenhand.errors import EvenhandError, RequestError
-from evenhand.nearest import nearest
-from evenhand.plain_words import in_plain_words
-from evenhand.toml_words import as_toml, toml_to_write
-from evenhand.units import Quantity
+from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.suggestion import suggestion
+from evenhand.base.units import Quantity
+from evenhand.base.validation.plain_words import in_plain_words
+from evenhand.base.validation.toml_words import as_toml, toml_to_write
 
 MOST_LISTED = 30
 """Keys that an error names beside the nearest one."""
@@ -104,7 +104,7 @@ def unknown_key(key: str, known: Sequence[str], *, where: str, written: Mapping[
     Args:
         written: How those that are tables stand in the file, such as `[[suite]]`.
     """
-    near = nearest(key, known, cutoff=0.5)
+    near = suggestion(key, known, cutoff=0.5)
     hint = "" if near is None else f"Did you mean {(written or {}).get(near, repr(near))}?"
     listed = "" if near is not None and len(known) > MOST_LISTED else f"Known here: {', '.join(known)}."
     return RequestError(f"unknown key {key!r}", where=where, next_step=" ".join(part for part in (hint, listed) if part))

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 
-def lazy(name: str) -> Any:
+def lazy_import(name: str) -> Any:
     """The module of this name, whose own code runs at the first use of one of its attributes.
 
     Raises:

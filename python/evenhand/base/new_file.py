@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from secrets import token_hex
 
-from evenhand.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 
 
 def check_new(path: Path, *, where: str, what: str = "this file exists already, and is not overwritten") -> None:

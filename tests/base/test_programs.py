@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand import programs
-from evenhand.errors import HostError
+from evenhand.base import programs
+from evenhand.base.errors import HostError
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ LOCK = "in-use"
 
 
 @contextmanager
-def own_folder() -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     """A folder that nobody else has, until the block ends."""
     _sweep()
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))

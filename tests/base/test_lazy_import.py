@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from evenhand.lazy import lazy
+from evenhand.base.lazy_import import lazy_import
 
 
 def test_a_command_loads_no_package_that_it_does_not_use() -> None:
@@ -31,10 +31,10 @@ def test_a_command_line_loads_the_verb_that_it_names_and_no_other() -> None:
 
 
 def test_a_module_is_what_it_would_be_without_delay() -> None:
-    program = "from evenhand.lazy import lazy; m = lazy('wave'); import wave; print(m is wave, wave.open is m.open)"
+    program = "from evenhand.base.lazy_import import lazy_import; m = load('wave'); import wave; print(m is wave, wave.open is m.open)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split() == ["True", "True"]
 
 
 def test_a_module_that_is_missing_is_missed_at_once() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
-        lazy("no_such_module")
+        lazy_import("no_such_module")

@@ -10,7 +10,7 @@ import contextlib
 import shlex
 from pathlib import Path
 
-from evenhand.state_folder import read_state, replace_state, state_file
+from evenhand.base.state_folder import read_state, replace_state, state_file
 
 VERSION = 1
 PRESET_PREFIX = "preset:"
