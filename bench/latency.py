@@ -33,7 +33,7 @@ from evenhand.procedure import (
     measure_own_loop,
     open_tester,
 )
-from evenhand.reference import LongerDelay, ReferenceDut, reference_router
+from evenhand.rig.reference import LongerDelay, ReferenceDut, reference_router
 from evenhand.trial import Delays, Limits, Waits
 
 PLANS = ("gateway-v4", "gateway-v6")

@@ -20,7 +20,7 @@ from typing import Any
 from pieces import opened, record, trial
 
 from evenhand.plan import AddressPlan, make_plan
-from evenhand.testbed.workers import lay_out_workers
+from evenhand.rig.testbed.workers import lay_out_workers
 from evenhand.trial.find_engine import find_engine
 
 ASKER = find_engine().parent / "bench" / "evenhand-bench-asker"

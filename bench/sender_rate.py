@@ -22,7 +22,7 @@ from typing import Any
 from pieces import opened, record, spread, started, trial, txonly_fps
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.testbed.workers import lay_out_workers
+from evenhand.rig.testbed.workers import lay_out_workers
 from evenhand.trial.find_engine import find_engine
 
 PARTS = find_engine().parent / "bench" / "evenhand-bench-sender-parts"

@@ -2,7 +2,7 @@
 // Station 4, port: which device strings and options of DPDK are allowed. Knows texts only: neither DPDK nor the host.
 //
 // DPDK takes much more: drivers that run shell commands, hold other devices inside or load programs (SEED-80, R6815-01). The client has the
-// same table (python/evenhand/testbed/drivers.py, eal_arguments.py), and contract/golden/devices.jsonl holds both to the same lines.
+// same table (python/evenhand/rig/testbed/drivers.py, eal_arguments.py), and contract/golden/devices.jsonl holds both to the same lines.
 #pragma once
 
 #include <optional>

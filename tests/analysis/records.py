@@ -98,7 +98,7 @@ def router_config(
 ) -> dict[str, Any]:
     """What a run file has of a reference router: 50 kfps an element."""
     from evenhand.predict import DeviceModel, NeighborCost
-    from evenhand.reference import ReferenceDut
+    from evenhand.rig.reference import ReferenceDut
 
     dut = ReferenceDut(
         model=DeviceModel(elements=elements, hash_type=hash_type, rate_fps=50_000, table=table),

@@ -23,11 +23,11 @@ from evenhand.campaign import expand
 from evenhand.campaign.dut_setup import set_up_for
 from evenhand.campaign.file import make_campaign
 from evenhand.procedure import Setup
+from evenhand.rig.testbed import make_testbed
 from evenhand.series import read_record
-from evenhand.testbed import make_testbed
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
-from tests.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
+from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 REACH = '[dut]\nssh = "root@192.0.2.2"\nos = "linux"\nleft = "left"\nright = "right"\n'

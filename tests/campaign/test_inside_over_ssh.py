@@ -19,7 +19,7 @@ import pytest
 from evenhand.series import read_record
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
-from tests.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
+from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "witness.schema.json").read_text())

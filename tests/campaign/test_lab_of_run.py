@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.locks import holder_of
-from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up
-from evenhand.lab.borrow import BORROWED_DIRECTORY, borrowing, kind_of
 from evenhand.plan import make_plan
+from evenhand.rig.lab import LinuxLab, lab_down, lab_status, lab_up
+from evenhand.rig.lab.borrow import BORROWED_DIRECTORY, borrowing, kind_of
 from evenhand.series import read_record
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]

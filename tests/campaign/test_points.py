@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand import testbed
 from evenhand.base.errors import RequestError
 from evenhand.campaign import (
     CampaignPlan,
@@ -30,6 +29,7 @@ from evenhand.campaign import (
 from evenhand.campaign.options import AFTER
 from evenhand.plan import TOPOLOGIES, plan_title
 from evenhand.procedure import BackToBackGoal, DelayGoal, DelayTest, RecoveryGoal
+from evenhand.rig import testbed
 from evenhand.search import MlrGoals, ThroughputGoal
 from tests.campaign.campaigns import campaign, expanded
 

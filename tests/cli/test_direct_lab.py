@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.lab import LinuxLab, lab_down, lab_up
 from evenhand.plan import make_plan
+from evenhand.rig.lab import LinuxLab, lab_down, lab_up
 from evenhand.series import read_run
 
 pytestmark = [pytest.mark.root, pytest.mark.wire]

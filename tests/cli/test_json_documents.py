@@ -63,7 +63,7 @@ ELSEWHERE = {
     "run": "tests/campaign/test_documents.py",
     "status": "tests/campaign/test_documents.py",
     "demo": "tests/cli/test_reference_demo.py",
-    **dict.fromkeys(("dut apply", "dut check", "dut status", "dut undo"), "tests/dut/test_over_ssh.py"),
+    **dict.fromkeys(("dut apply", "dut check", "dut status", "dut undo"), "tests/rig/dut/test_over_ssh.py"),
     "router": "tests/cli/test_router.py",
     "show": "tests/cli/test_show.py",
 }

@@ -18,7 +18,7 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.base.programs import ENGINE, ROUTER, find_program
 from evenhand.cli.main import main
-from evenhand.reference.testbed_file import written_testbed
+from evenhand.rig.reference.testbed_file import written_testbed
 from tests.cli.test_json_documents import validate
 
 EVENHAND = [sys.executable, "-m", "evenhand"]

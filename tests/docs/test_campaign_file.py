@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from evenhand.campaign import describe, expand, make_campaign, preset_names, read_campaign
 from evenhand.campaign.file import CampaignDut, CampaignFile, Hooks, Published, Reference, Suite
 from evenhand.campaign.options import options_of
-from evenhand.reference import DEFAULT_QUEUE_FRAMES
+from evenhand.rig.reference import DEFAULT_QUEUE_FRAMES
 from evenhand.series.campaign import ProcedureName
 from tests.docs.documents import ROOT, Block, blocks, name_of, read, table_rows
 

@@ -18,17 +18,17 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand import host, testbed
 from evenhand.base.units import parse_duration
 from evenhand.cli import demo_linux, demo_reference
 from evenhand.predict import DeviceModel
 from evenhand.procedure import ceiling
-from evenhand.reference import ReferenceDut
+from evenhand.rig import host, testbed
+from evenhand.rig.reference import ReferenceDut
+from evenhand.rig.testbed.drivers import DRIVERS
+from evenhand.rig.testbed.eal_arguments import ALLOWED, INSTEAD
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
 from evenhand.series import schema
-from evenhand.testbed.drivers import DRIVERS
-from evenhand.testbed.eal_arguments import ALLOWED, INSTEAD
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, name_of, read, table_rows
 

@@ -18,7 +18,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.units import format_rate
 from evenhand.cli import demo_reference
-from evenhand.reference.router import RING_LOG2
+from evenhand.rig.reference.router import RING_LOG2
 from evenhand.search import find_throughput
 from evenhand.trial import SimulatedMeasurer
 from tests.docs.documents import blocks, commands, read, table_rows

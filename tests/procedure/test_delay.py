@@ -16,7 +16,7 @@ from evenhand.procedure.delay import STAMPS, _Repeat
 from evenhand.procedure.own_loop import why_unknown
 from evenhand.procedure.record import nowhere
 from evenhand.report import delay_lines, delay_table
-from evenhand.testbed import make_testbed
+from evenhand.rig.testbed import make_testbed
 from evenhand.trial import Load, SimulatedMeasurer
 from tests.report.test_throughput import shown
 

@@ -14,8 +14,8 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.procedure import limits_of
 from evenhand.procedure.host_limits import OFFERED, TOLERANCES, Probe, strictest
 from evenhand.procedure.limits import WishedLimits
-from evenhand.testbed import TestbedLimits as LimitsOfFile
-from evenhand.testbed import make_testbed
+from evenhand.rig.testbed import TestbedLimits as LimitsOfFile
+from evenhand.rig.testbed import make_testbed
 from evenhand.trial import Limits
 
 QUIET = Probe(overdue_share=0.0, longest_overdue_us=20.0, offered_error=0.0)

@@ -10,7 +10,7 @@ import pytest
 import evenhand
 from evenhand.base.errors import RequestError
 from evenhand.procedure import LossGoal, OpenTestbed, Setup
-from evenhand.testbed import make_testbed
+from evenhand.rig.testbed import make_testbed
 
 VERBS = ("throughput", "loss", "latency", "pdv", "ipdv", "burst", "back_to_back", "recovery", "trial")
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from evenhand.analysis.device import plan_of
-from evenhand.dut.facts_model import RECEIVES
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, predict
+from evenhand.rig.dut.facts_model import RECEIVES
 from evenhand.series import StoredTrial
 from evenhand.series.campaign import CampaignRecord, Point, PointRecord
 from tests.report.campaigns import ELEMENT_FPS, appendix_a
@@ -19,7 +19,7 @@ INTERFACES = {"left": "eno1", "right": "eno2"}
 
 
 def facts(hash_type: str = "type1") -> dict[str, Any]:
-    """As `evenhand.dut.facts` reads them, as far as a report needs them."""
+    """As `evenhand.rig.dut.facts` reads them, as far as a report needs them."""
     fields = {"type1": "sd", "type2": "sdfn"}[hash_type]
     return {
         "kernel": "6.1.0-18-amd64", "cpus": QUEUES,

@@ -12,8 +12,6 @@ import pytest
 from rich.console import Console, RenderableType
 
 from evenhand.base.errors import HostError
-from evenhand.host import survey_host
-from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts
 from evenhand.plan import SIDES, SideName, make_plan
 from evenhand.procedure import DUT_WAY, LOOPED_WAY, CeilingEntry, Profile
 from evenhand.report.check import (
@@ -26,10 +24,12 @@ from evenhand.report.check import (
     parts_table,
     ports_table,
 )
+from evenhand.rig.host import survey_host
+from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts
+from evenhand.rig.testbed import HostNetwork, lay_out_workers
 from evenhand.search import find_tester_ceiling
-from evenhand.testbed import HostNetwork, lay_out_workers
 from evenhand.trial import CpuStalls, Limits, SimulatedMeasurer, Watch, WatchedClock
-from tests.host.fake_host import E1000E, PLUGINS, add_nic, make_host
+from tests.rig.host.fake_host import E1000E, PLUGINS, add_nic, make_host
 
 COLUMNS = 80
 LONG = "net_memif{},role=server,id=0,socket=/tmp/evenhand-a-rather-long-name/cable,socket-abstract=no,rsize=11"

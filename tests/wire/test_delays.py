@@ -18,7 +18,7 @@ import pytest
 from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed, make_reference_setup
-from evenhand.reference import Defects, LongerDelay, ReferenceDut, ReferenceRouter, Stall, reference_router
+from evenhand.rig.reference import Defects, LongerDelay, ReferenceDut, ReferenceRouter, Stall, reference_router
 from evenhand.series import RunStore, read_run
 from evenhand.trial import EngineSession, Limits, Waits
 from tests.wire.wire_session import (

@@ -11,10 +11,10 @@ from itertools import count
 
 import pytest
 
-from evenhand.lab import LinuxLab, Neighbor, linux_lab
-from evenhand.lab.build import write_sysctls
-from evenhand.lab.namespaces import run_inside
 from evenhand.plan import TOPOLOGIES, AddressPlan, make_plan
+from evenhand.rig.lab import LinuxLab, Neighbor, linux_lab
+from evenhand.rig.lab.build import write_sysctls
+from evenhand.rig.lab.namespaces import run_inside
 from evenhand.trial import EngineSession, LearningResult, find_engine, learn
 from tests.wire.wire_session import QUIET_FPS, Document, dut_of, engine, open_ports, run_trial, until, valid_trial
 

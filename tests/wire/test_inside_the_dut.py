@@ -15,15 +15,15 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.dut.facts import CHANGED_BY_SET_UP
-from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import AddressPlan, Direction, SideName, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed, Setup
 from evenhand.procedure.events import Note
+from evenhand.rig.dut.facts import CHANGED_BY_SET_UP
+from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.series import read_record
 from evenhand.series.store import RunStore
 from evenhand.trial import Limits, TrialResult, Waits
-from tests.dut.namespace_shell import NamespaceShell, reachable_lab
+from tests.rig.dut.namespace_shell import NamespaceShell, reachable_lab
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, until
 
 pytestmark = [

@@ -10,10 +10,10 @@ from typing import Literal
 import pytest
 
 from evenhand.base.errors import RequestError
-from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure.setup import make_lab_setup, make_reference_setup
-from evenhand.reference import ReferenceDut, reference_router
+from evenhand.rig.lab import linux_lab
+from evenhand.rig.reference import ReferenceDut, reference_router
 from tests.wire.wire_session import engine, measure, memif_cable, open_ports
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.lab import lab_status
+from evenhand.rig.lab import lab_status
 from evenhand.series import PointState, read_record
 
 pytestmark = [pytest.mark.wire, pytest.mark.slow]

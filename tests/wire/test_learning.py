@@ -18,10 +18,10 @@ from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
 
 from evenhand.base.errors import RequestError
-from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel
-from evenhand.reference import ReferenceDut, reference_router
+from evenhand.rig.lab import linux_lab
+from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.trial import EngineSession, LearningProgress, find_engine, learn
 from tests.wire.captures import sent_frames, without_time
 from tests.wire.wire_session import NOBODY, Document, dut_of, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial

@@ -18,7 +18,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.temporary_folder import LOCK, temporary_folder
 from evenhand.plan import gateway_v4
-from evenhand.reference import ReferenceDut, reference_router
+from evenhand.rig.reference import ReferenceDut, reference_router
 from tests.wire.wire_session import engine, memif_cable, open_ports
 
 pytestmark = pytest.mark.wire

@@ -17,7 +17,7 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
-from evenhand.reference import ReferenceDut, reference_router
+from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.series import read_run
 from tests.docs.documents import blocks
 

@@ -14,7 +14,7 @@ import pytest
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.testbed import lay_out_workers
+from evenhand.rig.testbed import lay_out_workers
 from evenhand.trial import TrialResult, find_engine
 from tests.wire.captures import sent_frames, without_time
 from tests.wire.wire_session import (

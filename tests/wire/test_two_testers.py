@@ -17,8 +17,8 @@ import pytest
 
 from evenhand.base.errors import HostError
 from evenhand.cli.main import main
-from evenhand.lab import lab_down, lab_status, lab_up
 from evenhand.plan import make_plan
+from evenhand.rig.lab import lab_down, lab_status, lab_up
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
 SENDING_S = 10

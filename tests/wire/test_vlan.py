@@ -13,8 +13,8 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6, make_plan, mix_request, mix_versions, parse_imix
 from evenhand.procedure import choose_frames
 from evenhand.procedure.setup import make_reference_setup
-from evenhand.reference import ReferenceDut, reference_router
-from evenhand.testbed import needed_memory_mb
+from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.rig.testbed import needed_memory_mb
 from evenhand.trial import EngineSession
 from tests.wire.captures import MAGIC, TAG_AT, tag_of, without_time, without_vlans
 from tests.wire.wire_session import (

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evenhand.lab import RING_FRAMES, LinuxLab
 from evenhand.plan import SIDES, AddressPlan, SideName
 from evenhand.procedure import OpenTestbed, Setup
-from evenhand.testbed import needed_memory_mb
+from evenhand.rig.lab import RING_FRAMES, LinuxLab
+from evenhand.rig.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, Limits, TrialResult, Waits, find_engine
 
 Document = dict[str, Any]

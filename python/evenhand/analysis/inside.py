@@ -13,8 +13,8 @@ from typing import Any
 
 from evenhand.analysis.device import plan_of, sent_plan
 from evenhand.base.errors import EvenhandError
-from evenhand.dut.facts_model import RECEIVES, predict_queues
 from evenhand.plan import AddressPlan, Direction, SideName
+from evenhand.rig.dut.facts_model import RECEIVES, predict_queues
 from evenhand.series.campaign import PointRecord
 from evenhand.series.reading import StoredTrial
 

@@ -15,16 +15,16 @@ from typing import Protocol
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.campaign.events import OnCampaignEvent
 from evenhand.campaign.options import plan_of
-from evenhand.dut import DutSetup, describe_setup
-from evenhand.dut.items import NotTakenError
-from evenhand.dut.linux_items import linux_items
-from evenhand.dut.record import Holder, SetupRecord, read_held
-from evenhand.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo, uninterrupted
-from evenhand.dut.ssh import open_shell
-from evenhand.lab import lab_status
 from evenhand.procedure import LAB_PREFIX, REFERENCE, Note, Setup, read_setup
+from evenhand.rig.dut import DutSetup, describe_setup
+from evenhand.rig.dut.items import NotTakenError
+from evenhand.rig.dut.linux_items import linux_items
+from evenhand.rig.dut.record import Holder, SetupRecord, read_held
+from evenhand.rig.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo, uninterrupted
+from evenhand.rig.dut.ssh import open_shell
+from evenhand.rig.lab import lab_status
+from evenhand.rig.testbed import TestbedDut
 from evenhand.series.campaign import HookRun, Point
-from evenhand.testbed import TestbedDut
 
 MOST_LISTED = 1000
 """Changes that the run file lists; there may be 131,072 neighbours."""

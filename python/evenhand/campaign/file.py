@@ -16,9 +16,9 @@ from evenhand.base.validation.checked_file import FileKind, Loc, RefusedError, h
 from evenhand.campaign.presets import EVERY_SUITE, apply_preset, preset_names, unheeded
 from evenhand.plan import Mode
 from evenhand.procedure import LAB_PREFIX, REFERENCE
+from evenhand.rig.testbed.model import DutFacts
 from evenhand.series.campaign import HashType, ProcedureName
 from evenhand.series.resume_command import PRESET_PREFIX
-from evenhand.testbed.model import DutFacts
 
 DEFAULT_REPETITIONS = 10
 """SEED-72."""

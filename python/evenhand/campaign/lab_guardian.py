@@ -10,10 +10,10 @@ from contextlib import suppress
 
 from evenhand.base.errors import EvenhandError
 from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
-from evenhand.lab.borrow import give_back, lab_before
-from evenhand.lab.labs import lab_status
-from evenhand.lab.vm import VmLab
 from evenhand.procedure import LAB_PREFIX
+from evenhand.rig.lab.borrow import give_back, lab_before
+from evenhand.rig.lab.labs import lab_status
+from evenhand.rig.lab.vm import VmLab
 from evenhand.series.campaign import HookRun, Point
 
 PATIENCE_S = 60.0

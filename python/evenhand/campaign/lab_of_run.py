@@ -18,10 +18,10 @@ from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import InUseError
 from evenhand.campaign.events import OnCampaignEvent
 from evenhand.campaign.options import make_point_plan, read_size
-from evenhand.lab.borrow import BorrowedLab, LabWish, borrowed, kind_of
-from evenhand.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.plan import largest_octets
 from evenhand.procedure import LAB_PREFIX, Note
+from evenhand.rig.lab.borrow import BorrowedLab, LabWish, borrowed, kind_of
+from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.series.campaign import Point
 
 GIVEN_BACK_WITHIN_S = 180.0

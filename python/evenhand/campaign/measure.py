@@ -22,7 +22,6 @@ from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.options import PointRequest, plan_of, read_point
 from evenhand.campaign.reference import reference_dut
 from evenhand.cli.argument_names import option_places
-from evenhand.lab.borrow import LabWish
 from evenhand.procedure import (
     REFERENCE,
     Conditions,
@@ -36,7 +35,8 @@ from evenhand.procedure import (
     make_reference_setup,
     read_setup,
 )
-from evenhand.reference import reference_router
+from evenhand.rig.lab.borrow import LabWish
+from evenhand.rig.reference import reference_router
 from evenhand.series.campaign import HookRun, Point, is_lower_bound
 from evenhand.series.campaign_store import Ended
 from evenhand.series.figures import value_of

@@ -35,9 +35,9 @@ from evenhand.plan import (
 )
 from evenhand.plan.ports import parse_ports
 from evenhand.procedure import BackToBackGoal, BurstGoal, Conditions, DelayGoal, DelayTest, LossGoal, RecoveryGoal, limits_of
+from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import Goal
 from evenhand.series.campaign import Point, ProcedureName
-from evenhand.testbed import TestbedLimits
 
 AFTER = "after"
 """The key of a point's goal that names the point whose throughput it takes."""

@@ -16,9 +16,9 @@ from evenhand.campaign.reference import reference_dut
 from evenhand.cli.common import DirectionName, parse_counts, read_directions, read_frame_sizes
 from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
 from evenhand.procedure import REFERENCE, check_whole_sizes, choose_frames
+from evenhand.rig.testbed.vlan import TAG_OCTETS
 from evenhand.series.campaign import HashType, Point, ProcedureName
 from evenhand.series.folders import without_folders
-from evenhand.testbed.vlan import TAG_OCTETS
 
 DOUBLING, MAXIMUM = "doubling", "max"
 COSTLY_ROUNDS = 2

@@ -7,9 +7,9 @@ from evenhand.campaign.file import Reference
 from evenhand.cli.common import read_largest_frame
 from evenhand.cli.device import DeviceOptions, HashName
 from evenhand.cli.router import read_dut
-from evenhand.reference import ReferenceDut
+from evenhand.rig.reference import ReferenceDut
+from evenhand.rig.testbed.vlan import parse_vlans
 from evenhand.series.campaign import HashType
-from evenhand.testbed.vlan import parse_vlans
 
 
 def reference_dut(reference: Reference, hash_type: HashType | None = None) -> ReferenceDut:

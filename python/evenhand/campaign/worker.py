@@ -26,8 +26,8 @@ from evenhand.campaign.file import Reference
 from evenhand.campaign.fit import check_lab_points, check_points
 from evenhand.campaign.lab_of_run import LabOfRun, lab_name_of, lab_of_run
 from evenhand.campaign.measure import PointOrder, measure_point
-from evenhand.lab.borrow import kind_of
 from evenhand.procedure import REFERENCE, ProcedureEvent, read_setup
+from evenhand.rig.lab.borrow import kind_of
 from evenhand.series.campaign import FIGURES, Point
 from evenhand.series.folders import without_folders
 from evenhand.series.remote_point import RemotePoint

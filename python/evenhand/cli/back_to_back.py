@@ -24,8 +24,8 @@ from evenhand.cli.tables import show_found
 from evenhand.procedure import UP_TO_LINE_RATE, BackToBackGoal, check_whole_sizes
 from evenhand.procedure.back_to_back_model import REPETITIONS
 from evenhand.report import back_to_back_lines, back_to_back_table
+from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import ThroughputGoal
-from evenhand.testbed import TestbedLimits
 
 EXAMPLE = "Example: evenhand back-to-back lab.toml --frame-size 64,128 --max-burst 5s --run bursts.evenhand"
 _PANEL = "Throughput, which is measured first"

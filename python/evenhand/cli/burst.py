@@ -20,7 +20,7 @@ from evenhand.cli.options import with_options
 from evenhand.cli.tables import show_found
 from evenhand.procedure import UP_TO_LINE_RATE, BurstGoal
 from evenhand.report import burst_lines, burst_table
-from evenhand.testbed import TestbedLimits
+from evenhand.rig.testbed import TestbedLimits
 
 EXAMPLE = "Example: evenhand burst lab.toml --burst 16,64 --run burst.evenhand"
 

@@ -37,9 +37,6 @@ from evenhand.cli.limits import LimitOptions
 from evenhand.cli.options import PlanOptions, with_options
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.host import HostSurvey, Part, survey_host
-from evenhand.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
-from evenhand.lab.namespaces import host_errors, run_inside
 from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
 from evenhand.procedure import (
     DUT_WAY,
@@ -69,7 +66,10 @@ from evenhand.report.check import (
     unreached_line,
 )
 from evenhand.report.trial import describe_clock_offsets
-from evenhand.testbed import Tester, check_rate, lay_out_workers
+from evenhand.rig.host import HostSurvey, Part, survey_host
+from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
+from evenhand.rig.lab.namespaces import host_errors, run_inside
+from evenhand.rig.testbed import Tester, check_rate, lay_out_workers
 from evenhand.trial import EngineSession, Watch, find_engine, read_clock_offsets, watch
 
 EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --looped"

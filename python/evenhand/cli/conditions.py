@@ -28,8 +28,8 @@ from evenhand.cli.waits import WaitOptions
 from evenhand.plan import AddressPlan, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed, Setup, limits_of, read_setup
 from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
+from evenhand.rig.testbed import check_rate
 from evenhand.series import RunStore
-from evenhand.testbed import check_rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

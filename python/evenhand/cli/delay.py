@@ -27,9 +27,9 @@ from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, 
 from evenhand.procedure import DelayGoal, DelayTest, Setup
 from evenhand.procedure.delay import REPETITIONS
 from evenhand.report import delay_lines, delay_table
+from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, without_folders
-from evenhand.testbed import TestbedLimits
 
 LATENCY_EXAMPLE = "Example: evenhand latency lab.toml --after throughput.evenhand --run latency.evenhand"
 PDV_EXAMPLE = "Example: evenhand pdv lab.toml --after throughput.evenhand --ipdv"

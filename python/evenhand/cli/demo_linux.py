@@ -12,10 +12,10 @@ from evenhand.base.errors import HostError
 from evenhand.base.units import format_count, format_ratio
 from evenhand.cli.common import err, open_run, out, write_json
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import AddressPlan, Direction, Traffic, make_plan, plan_title
 from evenhand.procedure import Began, Measured, OpenTestbed, Setup, SinglePair, make_lab_setup, open_tester
 from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
+from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
 from evenhand.trial import SHORT_WAITS, USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, find_engine

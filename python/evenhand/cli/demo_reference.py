@@ -17,8 +17,8 @@ from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
 from evenhand.procedure import OpenTestbed, SinglePair, limits_of, make_reference_setup
-from evenhand.reference import ReferenceDut, reference_router
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
+from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult
 from evenhand.series import RunStore, read_host_facts, read_versions, without_folders
 from evenhand.trial import Waits

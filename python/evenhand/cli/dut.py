@@ -15,7 +15,7 @@ from evenhand.cli import dut_over_ssh
 from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
 from evenhand.cli.options import CountOptions, with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
+from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
 
 app = Verbs(help="Tell how a DUT is set up for a plan, or set it up over SSH and put it back.", no_args_is_help=True)
 app.command("check", epilog=dut_over_ssh.CHECK_EXAMPLE)(dut_over_ssh.check)

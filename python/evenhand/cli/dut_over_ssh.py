@@ -15,13 +15,13 @@ from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, PlanOption, out, warn_about, write_json
 from evenhand.cli.device import read_key
 from evenhand.cli.options import CountOptions, with_options
-from evenhand.dut import HashType, describe_setup
-from evenhand.dut.linux_nic import NicWishes
-from evenhand.dut.linux_state import FLOWS, LinuxState
-from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
-from evenhand.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
-from evenhand.dut.ssh import open_shell
 from evenhand.procedure import DEFAULT_PLAN, default_plan_of, read_dut
+from evenhand.rig.dut import HashType, describe_setup
+from evenhand.rig.dut.linux_nic import NicWishes
+from evenhand.rig.dut.linux_state import FLOWS, LinuxState
+from evenhand.rig.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
+from evenhand.rig.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
+from evenhand.rig.dut.ssh import open_shell
 
 CHECK_EXAMPLE = "Example: evenhand dut check lab.toml"
 APPLY_EXAMPLE = "Example: evenhand dut apply lab.toml --plan gateway-v4 --hash type1; later: evenhand dut undo lab.toml"

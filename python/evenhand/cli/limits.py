@@ -12,8 +12,8 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_ratio, parse_duration, parse_ratio
 from evenhand.procedure.limits import LIMIT_SET, Retries, retries_of
+from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
-from evenhand.testbed import TestbedLimits
 
 _PANEL = "Validity (the testbed file's table limits has the same keys)"
 MOST_OFFERED_TOLERANCE = 0.1

@@ -20,7 +20,7 @@ from evenhand.cli.options import RepetitionOptions, with_options
 from evenhand.cli.tables import show_found
 from evenhand.procedure import UP_TO_LINE_RATE, LossGoal
 from evenhand.report import loss_lines, loss_sizes_table, loss_table, table_lines
-from evenhand.testbed import TestbedLimits
+from evenhand.rig.testbed import TestbedLimits
 
 EXAMPLE = "Example: evenhand loss lab.toml --maximum-rate 1Mfps --step 5% --run loss.evenhand"
 

@@ -51,7 +51,7 @@ from evenhand.plan import (
     whole_octets,
 )
 from evenhand.report import make_pcap
-from evenhand.testbed.vlan import TAG_OCTETS, Vlans, parse_vlans
+from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, parse_vlans
 from evenhand.trial import EngineSession, find_engine
 
 app = Verbs(help="Show address plans and the frames that they make.", no_args_is_help=True)

@@ -30,7 +30,7 @@ from evenhand.cli.common import (
 from evenhand.cli.options import ShapeOptions, with_options
 from evenhand.exchange import otg_of
 from evenhand.plan import PortMacs, SideName, describe_plan
-from evenhand.testbed import read_testbed
+from evenhand.rig.testbed import read_testbed
 
 EXAMPLE = "Example: evenhand plan export gateway-v4 --rate 100kfps --duration 60s --output flows.json"
 

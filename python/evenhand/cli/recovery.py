@@ -24,7 +24,7 @@ from evenhand.cli.tables import show_found
 from evenhand.procedure import RecoveryGoal
 from evenhand.procedure.recovery import REPETITIONS
 from evenhand.report import recovery_lines, recovery_table
-from evenhand.testbed import TestbedLimits
+from evenhand.rig.testbed import TestbedLimits
 
 EXAMPLE = "Example: evenhand recovery lab.toml --after throughput.evenhand --run recovery.evenhand"
 

@@ -32,7 +32,7 @@ from evenhand.cli.options import CountOptions, vars_of, with_options
 from evenhand.plan import AddressPlan, SideName, plan_title
 from evenhand.predict import predict
 from evenhand.procedure import USUAL_MAX_FRAME_SIZE
-from evenhand.reference import (
+from evenhand.rig.reference import (
     DEFAULT_QUEUE_FRAMES,
     DEFECT_KINDS,
     MAX_ROUTER_ELEMENTS,
@@ -42,9 +42,9 @@ from evenhand.reference import (
     ReferenceRouter,
     reference_router,
 )
-from evenhand.reference.cpus import RouterCpus
-from evenhand.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
-from evenhand.testbed.vlan import VlansOfSides, parse_vlans
+from evenhand.rig.reference.cpus import RouterCpus
+from evenhand.rig.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
+from evenhand.rig.testbed.vlan import VlansOfSides, parse_vlans
 
 A_QUARTER_ABOVE = 1.25
 """A maximum that the search will see fail."""

@@ -28,8 +28,8 @@ from evenhand.plan import Traffic
 from evenhand.procedure import UP_TO_LINE_RATE, Conditions, SinglePair
 from evenhand.procedure.throughput import too_few
 from evenhand.report import search_lines, search_tables, table_lines, throughput_sizes_table
+from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import ThroughputGoal
-from evenhand.testbed import TestbedLimits
 
 EXAMPLE = "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1% --run first.evenhand"
 

@@ -25,7 +25,7 @@ from evenhand.procedure.events import Began, Note, OnEvent, ignore
 from evenhand.procedure.limits import HOST_CHOOSES, WishedLimits
 from evenhand.procedure.setup import Setup, make_looped_setup
 from evenhand.procedure.tester import open_tester
-from evenhand.testbed import Tester
+from evenhand.rig.testbed import Tester
 from evenhand.trial import Limits, TrialResult
 
 PROBES, PROBE_S = 8, 1.0

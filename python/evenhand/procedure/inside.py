@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.dut.facts import read_facts, read_facts_and_macs, told_facts
-from evenhand.dut.last_facts import changes_since_last
-from evenhand.dut.linux_state import read_carriers
-from evenhand.dut.ssh import SshShell, open_shell
-from evenhand.dut.witness import DutWitness, open_witness
 from evenhand.plan import SideName
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.setup import Setup
-from evenhand.testbed import TestbedDut
+from evenhand.rig.dut.facts import read_facts, read_facts_and_macs, told_facts
+from evenhand.rig.dut.last_facts import changes_since_last
+from evenhand.rig.dut.linux_state import read_carriers
+from evenhand.rig.dut.ssh import SshShell, open_shell
+from evenhand.rig.dut.witness import DutWitness, open_witness
+from evenhand.rig.testbed import TestbedDut
 
 READ_THERE = " (read on the DUT)"
 """Behind every fact that the user did not write."""
@@ -32,7 +32,7 @@ class Inside:
 
     witness: DutWitness
     facts: Mapping[str, Any]
-    """See `evenhand.dut.facts`."""
+    """See `evenhand.rig.dut.facts`."""
     macs: Mapping[SideName, str]
     """Of the DUT's two interfaces, as it tells them itself."""
 

@@ -19,9 +19,9 @@ from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.setup import Setup, make_looped_setup
 from evenhand.procedure.statistics import finite
 from evenhand.procedure.tester import open_tester
+from evenhand.rig.testbed.device import read_device
+from evenhand.rig.testbed.drivers import PCI
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
-from evenhand.testbed.device import read_device
-from evenhand.testbed.drivers import PCI
 from evenhand.trial import Delays, DelayWish, Limits, Load, Replay, TrialResult
 
 LONGEST_S = 5.0

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.base.units import format_count, format_duration, format_ratio
-from evenhand.host.known_ceilings import KnownCeiling
 from evenhand.plan import (
     AddressPlan,
     Direction,
@@ -24,8 +23,9 @@ from evenhand.plan import (
     whole_octets,
 )
 from evenhand.procedure.single_pair import OMISSION, SinglePair
+from evenhand.rig.host.known_ceilings import KnownCeiling
+from evenhand.rig.testbed.vlan import Vlans, show_vlans
 from evenhand.search import FULL_LENGTH_S, SearchTrial
-from evenhand.testbed.vlan import Vlans, show_vlans
 from evenhand.trial import Deviation, LearningResult, TrialResult, causes_of_invalid, describe_causes
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.suggestion import suggestion
-from evenhand.lab import Lab, LinuxLab, VmLab, lab_names, lab_status
-from evenhand.lab.napi import MOST_URGENT
 from evenhand.plan import AddressPlan, make_plan, plan_title
-from evenhand.reference import ReferenceRouter
-from evenhand.testbed import Testbed, TestbedDut, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
+from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_names, lab_status
+from evenhand.rig.lab.napi import MOST_URGENT
+from evenhand.rig.reference import ReferenceRouter
+from evenhand.rig.testbed import Testbed, TestbedDut, TestbedLimits, Tester, check_device, make_testbed, read_host_network, read_testbed
 from evenhand.trial import find_engine
 
 LAB_PREFIX = "lab:"

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from evenhand.base.errors import HostError
 from evenhand.base.units import format_count, format_rate
-from evenhand.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
 from evenhand.plan import whole_octets
 from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
+from evenhand.rig.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
 from evenhand.search import Goal, TesterCeiling
 from evenhand.trial import TrialResult
 

@@ -15,9 +15,6 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.locks import holding
 from evenhand.base.units import max_theoretical_fps
 from evenhand.base.validation.typed_fields import check_type
-from evenhand.lab import lab_status
-from evenhand.lab.namespaces import namespace_path
-from evenhand.lab.state import tester_resource
 from evenhand.plan import SIDES, AddressPlan, Direction, FrameSize, HostMacs, PortMacs, SideName, largest_octets, mean_octets
 from evenhand.procedure.events import OnEvent, TrialPhase, ignore
 from evenhand.procedure.inside import Inside, look_inside, with_facts
@@ -25,8 +22,11 @@ from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.setup import Setup
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
-from evenhand.testbed import check_rate
-from evenhand.testbed.resources import OWN_NAMESPACE, resources_of
+from evenhand.rig.lab import lab_status
+from evenhand.rig.lab.namespaces import namespace_path
+from evenhand.rig.lab.state import tester_resource
+from evenhand.rig.testbed import check_rate
+from evenhand.rig.testbed.resources import OWN_NAMESPACE, resources_of
 from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, EngineSession, Limits, Replay, Waits
 
 RESOLVE_TIMEOUT_S = 5.0

@@ -1,7 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Host: what this machine offers to a tester, and what to do where that is not enough. Reads only."""
-
-from evenhand.host.finding import Finding, Part, PartReadiness, State
-from evenhand.host.survey import HostSurvey, survey_host
-
-__all__ = ["Finding", "HostSurvey", "Part", "PartReadiness", "State", "survey_host"]

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The DUT's set-up as text: what a plan needs of it, told to one operating system. Nothing here runs anything."""
+
+from evenhand.rig.dut.bsd import FREEBSD, OPENBSD
+from evenhand.rig.dut.cisco_ios import CISCO_IOS
+from evenhand.rig.dut.description import DutLink, DutSetup, HashType, describe_setup
+from evenhand.rig.dut.junos import JUNOS
+from evenhand.rig.dut.linux import LINUX
+from evenhand.rig.dut.script import Command, DutScript, OperatingSystem, Part, Step
+from evenhand.rig.dut.vpp import VPP
+
+OPERATING_SYSTEMS: dict[str, OperatingSystem] = {
+    "linux": LINUX,
+    "openbsd": OPENBSD,
+    "freebsd": FREEBSD,
+    "vpp": VPP,
+    "cisco-ios": CISCO_IOS,
+    "junos": JUNOS,
+}
+
+__all__ = [
+    "OPERATING_SYSTEMS",
+    "Command",
+    "DutLink",
+    "DutScript",
+    "DutSetup",
+    "HashType",
+    "OperatingSystem",
+    "Part",
+    "Step",
+    "describe_setup",
+]

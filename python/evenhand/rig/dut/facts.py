@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DUT: what a Linux router is made of and how it is set, read by one command (R2544-02, SEED-81, SEED-84). Changes nothing.
+
+Runs are made to be sent to others: neither the name of the host nor its whole kernel command line is kept, and no MAC.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evenhand.base.errors import HostError
+from evenhand.plan import SIDES, SideName
+from evenhand.rig.dut.facts_interface import COMMANDS, DEVICE, read_interface
+from evenhand.rig.dut.reading import understood
+from evenhand.rig.dut.readings import END, MARK, split_parts
+from evenhand.rig.dut.shell import Shell
+from evenhand.series.kernel_parameters import kept_parameters
+
+FACTS_TIMEOUT_S = 120.0
+_CPU = "/sys/devices/system/cpu"
+_SYSCTLS = (
+    "net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/ipv4/conf/all/rp_filter", "net/ipv6/conf/all/disable_ipv6",
+    *(f"net/ipv{version}/neigh/default/gc_thresh{step}" for version in (4, 6) for step in (1, 2, 3)),
+    "net/ipv4/fib_multipath_hash_policy", "net/ipv4/icmp_ratelimit", "net/ipv6/icmp/ratelimit", "net/core/netdev_budget",
+    "net/core/netdev_budget_usecs", "net/core/netdev_max_backlog", "net/netfilter/nf_conntrack_max", "net/bridge/bridge-nf-call-iptables",
+)  # fmt: skip
+"""That forward, that limit neighbours, or that tell of something between the two interfaces. What is not there is left out."""
+_OF_INTERFACE = (
+    "net/ipv4/conf/{0}/rp_filter", "net/ipv4/conf/{0}/forwarding", "net/ipv6/conf/{0}/forwarding",
+    "net/ipv4/neigh/{0}/base_reachable_time_ms", "net/ipv6/neigh/{0}/base_reachable_time_ms", "net/ipv4/neigh/{0}/unres_qlen_bytes",
+    "net/ipv6/neigh/{0}/unres_qlen_bytes",
+)  # fmt: skip
+CHANGED_BY_SET_UP = ("sysctls", "hash", "channels", "mtu", "qdisc")
+"""Keys, anywhere in the facts, of what a campaign may set from point to point: no change of the DUT."""
+
+
+def facts_command(left: str, right: str) -> str:
+    """One command of `sh` that prints what `parse_facts` reads."""
+    lines = [
+        'export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"',
+        f"part() {{ echo \"{MARK} $*\"; }}",
+        "told() { answer=$(\"$@\" 2>&1); echo exit $?; printf '%s\\n' \"$answer\"; }",
+        "part kernel; uname -s; uname -r; uname -v; uname -m",  # never -n
+        "part system; grep '^PRETTY_NAME=' /etc/os-release",
+        "part machine; cat /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name 2>/dev/null",
+        "part cpuinfo; grep -m 1 '^model name' /proc/cpuinfo; grep -m 1 '^cpu MHz' /proc/cpuinfo; grep -m 1 -o -w hypervisor /proc/cpuinfo",
+        f"part cpus; grep -c '^processor' /proc/cpuinfo; cat {_CPU}/online",
+        f"cat {_CPU}/cpu[0-9]*/topology/physical_package_id | sort -u | wc -l",
+        *(
+            f"part {name}; cat {_CPU}/{path} 2>/dev/null{more}"
+            for name, path, more in (
+                ("smt", "smt/control", ""), ("isolated", "isolated", ""), ("no_turbo", "intel_pstate/no_turbo", ""),
+                ("boost", "cpufreq/boost", ""), ("governors", "cpu[0-9]*/cpufreq/scaling_governor", " | sort | uniq -c"),
+                ("clock_min", "cpu0/cpufreq/scaling_min_freq", ""), ("clock_max", "cpu0/cpufreq/scaling_max_freq", ""),
+            )
+        ),
+        "part memory; grep '^MemTotal' /proc/meminfo",
+        "part clock_source; cat /sys/devices/system/clocksource/clocksource0/current_clocksource",
+        f"part mitigations; cd {_CPU}/vulnerabilities 2>/dev/null && grep . *; cd /",
+        "part command_line; cat /proc/cmdline",
+        "part sysctls; for name in " + " ".join(shlex.quote(name) for name in _sysctls(left, right)) + "; do"
+        " [ -r \"/proc/sys/$name\" ] && echo \"$name $(cat \"/proc/sys/$name\" | tr '\\t' ' ')\"; done",
+    ]  # fmt: skip
+    for side, interface in zip(SIDES, (left, right), strict=True):
+        lines += [f"part interface {side} {name}; told {words.format(shlex.quote(interface))}" for name, words in COMMANDS.items()]
+        lines.append(f"name={shlex.quote(interface)}; part interface {side} device; {DEVICE}")
+    return "\n".join([*lines, f"part {END}"])
+
+
+def read_facts(shell: Shell, *, left: str, right: str, where: str) -> dict[str, Any]:
+    """All facts, in one round trip. What the DUT does not tell is None, or stands with the DUT's own answer.
+
+    Raises:
+        HostError: It cannot be reached, is no Linux, or has no such interface.
+    """
+    return read_facts_and_macs(shell, left=left, right=right, where=where)[0]
+
+
+def read_facts_and_macs(shell: Shell, *, left: str, right: str, where: str) -> tuple[dict[str, Any], dict[SideName, str]]:
+    """The same, and beside the facts, which are kept, the MACs of both interfaces, where they have one. Errors as `read_facts`."""
+    answer = shell.run(facts_command(left, right), timeout_s=FACTS_TIMEOUT_S)
+    return parse_facts(answer.stdout, left=left, right=right, where=where), read_macs(answer.stdout)
+
+
+def read_macs(text: str) -> dict[SideName, str]:
+    """Of the output of `facts_command`."""
+    parts = split_parts(text)
+    found = {side: re.search(r"link/ether ([0-9a-f:]{17})", parts.get(f"interface {side} link", "")) for side in SIDES}
+    return {side: mac[1] for side, mac in found.items() if mac is not None}
+
+
+def parse_facts(text: str, *, left: str, right: str, where: str) -> dict[str, Any]:
+    """The output of `facts_command`. HostError as in `read_facts`."""
+    parts = split_parts(text)
+    kernel = parts.get("kernel", "").splitlines()
+    if END not in parts or len(kernel) < 4 or kernel[0] != "Linux":
+        raise HostError(
+            "the DUT's facts could not be read: its answer is not that of a Linux system, or was cut off", where=where,
+            next_step='Name its system in the testbed file (dut.os); of "linux" alone facts are read.',
+        )  # fmt: skip
+    with understood("itself", where=where):
+        return _facts(parts, kernel, left, right, where=where)
+
+
+def _facts(parts: Mapping[str, str], kernel: Sequence[str], left: str, right: str, *, where: str) -> dict[str, Any]:
+    count, online, sockets = (*parts.get("cpus", "").splitlines(), None, None, None)[:3]
+    cpuinfo = parts.get("cpuinfo", "")
+    model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    memory = re.search(r"(\d+) kB", parts.get("memory", ""))
+    pretty = re.search(r'^PRETTY_NAME="?([^"\n]*)', parts.get("system", ""))
+    return {
+        "system": pretty[1] if pretty else None,
+        "kernel": kernel[1],
+        "kernel_version": kernel[2],
+        "architecture": kernel[3],
+        "machine": " ".join(parts.get("machine", "").split()) or None,
+        "is_virtual_machine": "hypervisor" in cpuinfo.splitlines(),
+        "cpu_model": model[1].strip() if model else None,
+        "cpus": _number(count),
+        "cpus_online": online,
+        "cpus_isolated": _text(parts, "isolated"),
+        "sockets": _number(sockets) or None,
+        "smt": _text(parts, "smt"),
+        "governors": {words[1]: int(words[0]) for line in parts.get("governors", "").splitlines() if len(words := line.split()) == 2},
+        "clock_mhz": _clock_mhz(parts, cpuinfo),
+        "turbo": {"0": "on", "1": "off"}.get(_text(parts, "no_turbo") or "") or {"0": "off", "1": "on"}.get(_text(parts, "boost") or ""),
+        "memory_mb": int(memory[1]) // 1024 if memory else None,
+        "clock_source": _text(parts, "clock_source"),
+        "mitigations": dict(line.split(":", 1) for line in parts.get("mitigations", "").splitlines() if ":" in line),
+        "kernel_parameters": kept_parameters(parts.get("command_line", "")),
+        "sysctls": {
+            name.replace("/", "."): value for line in parts.get("sysctls", "").splitlines() for name, _, value in [line.partition(" ")]
+        },
+        "interfaces": {
+            side: read_interface(name, {
+                key.removeprefix(f"interface {side} "): part for key, part in parts.items() if key.startswith(f"interface {side} ")
+            }, where=where)
+            for side, name in zip(SIDES, (left, right), strict=True)
+        },
+    }  # fmt: skip
+
+
+def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The facts that a report has of a DUT, by the keys of the testbed file's `[dut.facts]` (`DutFacts`); only what was told.
+
+    `policing` is not among them: what of a router may drop, only its owner knows.
+    """
+    clock, governors = facts["clock_mhz"], ", ".join(facts["governors"])
+    low_high = None if clock is None else f"{clock[0]} MHz" if clock[0] == clock[1] else f"{clock[0]} to {clock[1]} MHz"
+    interfaces = list(facts["interfaces"].values())
+    found = {
+        "machine": facts["machine"],
+        "system": facts["system"],
+        "kernel": f"{facts['kernel']} ({facts['architecture']})",
+        "cpu_model": facts["cpu_model"],
+        "sockets": facts["sockets"],
+        "cores": facts["cpus"] and f"{facts['cpus']} CPUs" + (f", online {facts['cpus_online']}" if facts["cpus_online"] else ""),
+        "clock": low_high and low_high + (f", governor {governors}" if governors else ""),
+        "turbo": facts["turbo"],
+        "hyper_threading": facts["smt"],
+        "memory_size": facts["memory_mb"] and f"{facts['memory_mb']} MB",
+        "nic": _both(interface["pci"] and f"PCI {interface['pci']}" for interface in interfaces),
+        "driver": _both(_driver(interface) for interface in interfaces),
+        "kernel_parameters": " ".join(facts["kernel_parameters"]) or "none that matter",
+        "flow_hash": _both(_hash_words(interface["hash"]["fields"]) for interface in interfaces),
+    }
+    return {name: str(value) for name, value in found.items() if value}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What is another than it was, as `kernel: 6.1.0 was 5.10.0`; without what a campaign itself sets."""
+    old, new = dict(_flat(before)), dict(_flat(now))
+    return [
+        f"{name}: {_shown(new.get(name))}, and was {_shown(old.get(name))}"
+        for name in dict.fromkeys([*old, *new])
+        if old.get(name) != new.get(name)
+    ]
+
+
+def without_set_up(facts: Any) -> Any:
+    """The facts without what a campaign may set from point to point."""
+    if isinstance(facts, Mapping):
+        return {key: without_set_up(value) for key, value in facts.items() if key not in CHANGED_BY_SET_UP}
+    return facts
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        # Interrupts: their numbers change each time a driver is loaded.
+        value = {str(item.get("name") or item.get("irq")): item.get("cpus") for item in value if isinstance(item, Mapping)}
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key not in CHANGED_BY_SET_UP:
+                yield from _flat(item, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, value
+
+
+def _shown(value: Any) -> str:
+    text = "unknown" if value is None else " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return (text if len(text) <= 80 else f"{text[:77]}...") or "nothing"
+
+
+def _sysctls(left: str, right: str) -> list[str]:
+    return [*_SYSCTLS, *(name.format(interface) for interface in (left, right) for name in _OF_INTERFACE)]
+
+
+def _clock_mhz(parts: Mapping[str, str], cpuinfo: str) -> list[int] | None:
+    """Lowest and highest that the first CPU is allowed; where nothing governs it, what it has."""
+    limits = [_number(_text(parts, name)) for name in ("clock_min", "clock_max")]
+    if None not in limits:
+        return [limit // 1000 for limit in limits if limit is not None]
+    has = re.search(r"^cpu MHz\s*:\s*([\d.]+)", cpuinfo, re.MULTILINE)
+    return [round(float(has[1]))] * 2 if has else None
+
+
+def _driver(interface: Mapping[str, Any]) -> str | None:
+    firmware = f", firmware {interface['firmware']}" if interface["firmware"] else ""
+    return interface["driver"] and f"{interface['driver']} {interface['driver_version'] or ''}".rstrip() + firmware
+
+
+def _hash_words(fields: Mapping[str, str]) -> str | None:
+    """`type 1 (udp4 sd, udp6 sd)`: what both say, if it is one of the draft's."""
+    if not fields:
+        return None
+    kinds = {"sd": "type 1", "sdfn": "type 2"}
+    each = {kinds.get(word) for word in fields.values()}
+    said = ", ".join(f"{protocol} {word}" for protocol, word in fields.items())
+    return f"{each.pop()} ({said})" if len(each) == 1 and None not in each else said
+
+
+def _both(words: Iterator[str | None] | Any) -> str | None:
+    left, right = words
+    return left if left == right else f"left {left or 'unknown'}; right {right or 'unknown'}"
+
+
+def _text(parts: Mapping[str, str], name: str) -> str | None:
+    return parts.get(name, "").strip() or None
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.strip().isdecimal() else None

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Linux DUT: iproute2, sysctl and ethtool, each line a command of a POSIX shell.
+
+What was there before is kept in files under /run, which vanish with the settings when the DUT restarts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evenhand.rig.dut.description import DutLink, DutSetup
+from evenhand.rig.dut.script import (
+    FORWARDING_NOTE,
+    SHELL_NOTE,
+    OperatingSystem,
+    Step,
+    interface_purpose,
+    neighbor_purpose,
+    policing_step,
+    route_purpose,
+)
+
+DEFAULT_LIMITS = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
+"""The kernel's own limits of a neighbour table."""
+
+_POLICING_MODULES = ("nf_conntrack", "nf_tables", "ip_tables", "ip6_tables", "act_police", "sch_ingress", "br_netfilter")
+
+HASH_FIELDS = {"type1": "sd", "type2": "sdfn"}
+"""s, d: source and destination address; f, n: octets 0-1 and 2-3 of the UDP header (RSS-02)."""
+
+_READ_FIELDS = "s/^IP SA$/s/p; s/^IP DA$/d/p; s/^L4 bytes 0 .*/f/p; s/^L4 bytes 2 .*/n/p"
+"""sed: what `ethtool -n` shows, back to the letters that `ethtool -N` takes."""
+
+
+_RP_FILTER_NOTE = "rp_filter stays as it is: every host is routed back to the interface that its frames come from, so it drops none."
+
+
+def _steps(setup: DutSetup) -> list[Step]:
+    kept = f"/run/evenhand-{setup.plan.name}"
+    steps = _neighbor_limits(setup, kept)
+    steps.append(
+        Step(
+            part="interfaces",
+            purpose="State of the interfaces before, kept so that it can be put back.",
+            do=(f"test -s {kept}.links || ip -o link show > {kept}.links",),
+            undo=(f"rm -f {kept}.links",),
+        )
+    )
+    steps += [_interface(setup, link, kept) for link in setup.links]
+    steps += [_routes(setup, link) for link in setup.links if link.routes]
+    if setup.has_static_neighbors:
+        steps += [_static_neighbors(link) for link in setup.links]
+    steps += _hash(setup, kept)
+    steps.append(
+        policing_step(
+            do=(f"grep -E '^({'|'.join(_POLICING_MODULES)}) ' /proc/modules || true",),
+            notes=(
+                "Modules that filter, track connections or police are shown here if they are loaded (nft list ruleset and tc filter show "
+                "tell what they do). nf_conntrack keeps an entry for every pair of addresses and ports, and drops frames above "
+                "nf_conntrack_max.",
+            ),
+        )
+    )
+    steps.append(_forwarding(setup, kept))
+    return steps
+
+
+def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
+    """Room for what the plan needs on top of what the kernel has room for anyway; nothing if that suffices (SEED-23)."""
+    needed = setup.neighbor_entries
+    if needed <= DEFAULT_LIMITS["gc_thresh1"]:
+        return []
+    names = [f"net.ipv{setup.plan.ip_version}.neigh.default.{limit}" for limit in DEFAULT_LIMITS]
+    # From the largest down: thresh1 must never be above thresh3.
+    settings = [f"sysctl -w {name}={default + needed}" for name, default in zip(names, DEFAULT_LIMITS.values(), strict=True)][::-1]
+    return [
+        Step(
+            part="limits",
+            purpose=f"Room for {needed:,} neighbours of both sides.",
+            notes=("The values before are shown, and kept.",),
+            do=(f"test -s {kept}.limits || sysctl {' '.join(names)} > {kept}.limits", f"cat {kept}.limits", *settings),
+            undo=(f"sysctl -p {kept}.limits", f"rm -f {kept}.limits"),
+        )
+    ]
+
+
+def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
+    # Without duplicate address detection an IPv6 address is there at once, as an IPv4 address is.
+    no_wait = " nodad" if setup.plan.ip_version == 6 else ""
+    name = link.interface
+    return Step(
+        part="interfaces",
+            purpose=interface_purpose(link),
+        do=(f"ip link set dev {name} up", *(f"ip address replace {address} dev {name}{no_wait}" for address in link.addresses)),
+        undo=(
+            *(f"ip address del {address} dev {name}" for address in reversed(link.addresses)),
+            f"grep ': {name}[@:]' {kept}.links | grep -qv '[<,]UP[,>]' && ip link set dev {name} down",
+        ),
+        notes=("The reachable time of neighbours stays as it is (base_reachable_time_ms, 30,000 by default): report it, and keep it the "
+               "same in all runs (R5180-08).",)
+        if setup.plan.ip_version == 6 and link.side.name == "left"
+        else (),
+    )  # fmt: skip
+
+
+def _routes(setup: DutSetup, link: DutLink) -> Step:
+    def lines(verb: str, routes: Iterable[object]) -> Iterable[str]:
+        return (f"ip -{setup.plan.ip_version} route {verb} {route} via {link.next_hop} dev {link.interface}" for route in routes)
+
+    return Step(
+        part="routes",
+        purpose=route_purpose(link),
+        do=tuple(lines("replace", link.routes)),
+        undo=tuple(lines("del", reversed(link.routes))),
+    )
+
+
+def _static_neighbors(link: DutLink) -> Step:
+    entries = [f"{address} lladdr {mac}" for address, mac in link.static_neighbors()]
+    name = link.interface
+    return Step(
+        part="neighbors",
+        purpose=neighbor_purpose(link),
+        do=(_batch(f"neigh replace {entry} dev {name} nud permanent" for entry in entries),),
+        undo=(_batch(f"neigh del {entry} dev {name}" for entry in reversed(entries)),),
+    )
+
+
+def _batch(lines: Iterable[str]) -> str:
+    """One process for all lines: 65,000 of them would take minutes."""
+    return "\n".join(("ip -batch - <<'END'", *lines, "END"))
+
+
+def _hash(setup: DutSetup, kept: str) -> list[Step]:
+    """Type 1 or type 2 for UDP over both IP versions on both interfaces, read back (RSS-02)."""
+    if setup.hash_type is None:
+        return []
+    flows = [(link.interface, flow) for link in setup.links for flow in ("udp4", "udp6")]
+    fields = HASH_FIELDS[setup.hash_type]
+
+    def file(name: str, flow: str) -> str:
+        return f"{kept}.hash-{name}-{flow}"
+
+    return [
+        Step(
+            part="hash",
+            purpose="Fields that the NICs hash, kept so that they can be put back.",
+            do=tuple(f"test -s {file(n, f)} || ethtool -n {n} rx-flow-hash {f} > {file(n, f)}" for n, f in flows),
+            undo=tuple(f"rm -f {file(n, f)}" for n, f in reversed(flows)),
+        ),
+        Step(
+            part="hash",
+            purpose=f"Hash of {setup.hash_type}: {'addresses' if setup.hash_type == 'type1' else 'addresses and ports'}.",
+            do=tuple(f"ethtool -N {n} rx-flow-hash {f} {fields}" for n, f in flows),
+            undo=tuple(
+                f"ethtool -N {n} rx-flow-hash {f} \"$(sed -n '{_READ_FIELDS}' {file(n, f)} | tr -d '\\n')\"" for n, f in reversed(flows)
+            ),
+        ),
+        Step(
+            part="hash",
+            purpose="The hash, read back.",
+            notes=("It belongs into the report: not every NIC does as it is told.",),
+            do=tuple(f"ethtool -n {n} rx-flow-hash {f}" for n, f in flows),
+        ),
+    ]
+
+
+def _forwarding(setup: DutSetup, kept: str) -> Step:
+    name = "net.ipv4.ip_forward" if setup.plan.ip_version == 4 else "net.ipv6.conf.all.forwarding"
+    return Step(
+        part="forwarding",
+        purpose="Forwarding.",
+        do=(f"test -s {kept}.forwarding || sysctl {name} > {kept}.forwarding", f"cat {kept}.forwarding", f"sysctl -w {name}=1"),
+        undo=(f"sysctl -p {kept}.forwarding", f"rm -f {kept}.forwarding"),
+        notes=(FORWARDING_NOTE, *((_RP_FILTER_NOTE,) if setup.plan.ip_version == 4 else ())),
+    )
+
+
+LINUX = OperatingSystem(
+    title="Linux",
+    comment="#",
+    run=SHELL_NOTE,
+    interfaces=("eth1", "eth2"),
+    steps=_steps,
+    longest_interface=15,
+)

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Linux DUT: what a set-up changes there, what it refuses to change, and the commands that bring each thing to a value."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from evenhand.base.errors import HostError, RequestError
+from evenhand.rig.dut.description import DutSetup
+from evenhand.rig.dut.items import Item, Move, NotTakenError
+from evenhand.rig.dut.linux import DEFAULT_LIMITS
+from evenhand.rig.dut.linux_nic import NO_WISHES, NicWishes, hash_items, nic_items, nic_move_of
+from evenhand.rig.dut.linux_state import LinuxState
+from evenhand.rig.dut.reading import quote
+
+
+@dataclass(frozen=True, slots=True)
+class LinuxReader:
+    """See `items.Reader`."""
+
+    state: LinuxState
+
+    def value_of(self, item: Item) -> str | None:
+        state, (first, *rest) = self.state, item.key
+        match item.kind:
+            case "sysctl":
+                # Of an interface that is gone nothing can be set.
+                return state.sysctls.get(first, item.before)
+            case "link":
+                link = state.links.get(first)
+                return item.before if link is None else "up" if link.is_up else "down"
+            case "address":
+                link = state.links.get(first)
+                return None if link is None or rest[0] not in link.addresses else link.addresses[rest[0]] or ""
+            case "route":
+                route = state.main_route(first)
+                return None if route is None else route.text
+            case "neighbor":
+                found = state.neighbors.get(first, {}).get(rest[0])
+                return found if found is not None and found.endswith(" permanent") else None
+            case "hash":
+                return state.hashes.get((first, rest[0]))
+            case "receive_hashing":
+                return state.receive_hashing.get(first)
+            case "channels":
+                return state.channels.get(first)
+            case "hash_key":
+                return state.hash_keys.get(first)
+            case "hash_table":
+                return state.hash_tables.get(first)
+            case "learned":
+                known = set((item.before or "").split())
+                learned = {address for address, text in state.neighbors.get(first, {}).items() if not text.endswith(" permanent")}
+                return item.before if learned <= known else " ".join(sorted(learned))
+
+
+def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishes = NO_WISHES) -> list[Item]:
+    """What these set-ups, one for each IP version, mean for a DUT in this state, in the order of doing.
+
+    What is so already stays an item: it must be so at the end.
+
+    Raises:
+        RequestError: See `check_interfaces`; or what is there stands in the way.
+        NotTakenError: The DUT has no such limit, channels, hash, key or table, or could not be given back its own.
+    """
+    found: dict[tuple[str, tuple[str, ...]], Item] = {}
+    for setup in setups:
+        check_interfaces([(link.side.name, link.interface) for link in setup.links], state)
+        _check_networks(setup, state)
+        for item in _items(setup, state, nics):
+            found.setdefault((item.kind, item.key), item)
+    # Forwarding comes last: nothing is forwarded by half a set-up.
+    return sorted(found.values(), key=lambda item: item.kind == "sysctl" and item.key[0].endswith("/forwarding"))
+
+
+def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> None:
+    """Refuse interfaces that are not there, that are no two links, or that something else needs.
+
+    Args:
+        named: Left and right, each with its interface.
+    """
+    if not state.carrying:
+        raise HostError(
+            "the DUT does not tell which of its interfaces carries this connection, which is never changed", where="[dut] ssh",
+            next_step="See what SSH_CONNECTION is there, and whether `ip route get` finds a way back.",
+        )  # fmt: skip
+    defaults = state.carriers(name for route in state.routes if route.is_default for name in route.interfaces)
+    for side, name in named:
+        where = f"[dut] {side}"
+        found = state.links.get(name)
+        if found is None:
+            others = ", ".join(other for other in state.links if other != "lo" and other not in state.kept_from | defaults) or "none"
+            raise RequestError(f"the DUT has no interface {name!r}", where=where, next_step=f"It has, free to be used: {others}.")
+        if name in state.kept_from:
+            raise RequestError(
+                f"{name} carries the SSH connection",
+                where=where,
+                next_step="It is never changed. Name the interface that the tester is at.",
+            )
+        if name in defaults:
+            raise RequestError(
+                f"{name} has a default route of the DUT", where=where,
+                next_step="It is never changed. Name the interface that the tester is at, or remove that route.",
+            )  # fmt: skip
+        if found.master is not None:
+            raise RequestError(
+                f"{name} is a port of {found.master}, and takes no addresses of its own", where=where,
+                next_step=f"Name {found.master}, or take {name} out of it.",
+            )  # fmt: skip
+    left, right = (state.links[name] for _, name in named)
+    if right.name == left.lower and left.name == right.lower:
+        raise RequestError(
+            f"{left.name} and {right.name} are the two ends of one wire", where="[dut] left, right",
+            next_step="Name the interfaces that the tester's two ports are joined with.",
+        )  # fmt: skip
+
+
+def _check_networks(setup: DutSetup, state: LinuxState) -> None:
+    """Nothing that the set-up takes may be somebody else's already: the way back would be no way back."""
+    own = [link.interface for link in setup.links]
+    taken = [(net, link) for link in setup.links for net in (*(address.network for address in link.addresses), *link.routes)]
+    for name, link in state.links.items():
+        for text in link.addresses:
+            address = ipaddress.ip_interface(text)
+            for network, of in taken:
+                wanted = str(address) in {str(each) for each in of.addresses}
+                if address.version == network.version and address.ip in network and name != of.interface:
+                    raise RequestError(
+                        f"{name} of the DUT has {address}, which lies in {network} of the {of.side.name} side",
+                        where=f"[dut] {of.side.name}",
+                        next_step="Remove that address" + (", or swap left and right." if wanted and name in own else "."),
+                    )  # fmt: skip
+    for network, of in taken:
+        if state.peer is not None and ipaddress.ip_address(state.peer) in network:
+            raise RequestError(
+                f"the SSH connection comes from {state.peer}, which lies in {network} of the {of.side.name} side", where="[dut] ssh",
+                next_step="The DUT would send its answers to the tester. Reach it from another address.",
+            )  # fmt: skip
+    for of in setup.links:
+        for network in of.routes:
+            route = state.main_route(str(network))
+            if route is not None and route.text != _via(of.next_hop, of.interface):
+                raise RequestError(
+                    f"the DUT has another route to {network} already: {route.text}", where=f"[dut] {of.side.name}",
+                    next_step=f"Remove it there: ip route del {network}",
+                )  # fmt: skip
+
+
+def _via(next_hop: object, interface: str) -> str:
+    return f"via {next_hop} dev {interface}"
+
+
+def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item]:
+    reader, names = LinuxReader(state), [link.interface for link in setup.links]
+
+    def item(kind: str, *key: str, wanted: str) -> Item:
+        now = reader.value_of(Item(kind, key, None, None))  # type: ignore[arg-type]
+        return Item(kind, key, now, wanted)  # type: ignore[arg-type]
+
+    for name in names:
+        learned = " ".join(sorted(each for each, text in state.neighbors.get(name, {}).items() if not text.endswith(" permanent")))
+        yield Item("learned", (name,), learned, learned)
+        # An address that is there may go when the interface is set down again.
+        for address, options in state.links[name].addresses.items():
+            if options is not None:
+                yield Item("address", (name, address), options, options)
+    yield from _limits(setup, state)
+    for name in names:
+        yield item("link", name, wanted="up")
+    no_wait = "nodad" if setup.plan.ip_version == 6 else ""
+    for link in setup.links:
+        for own in link.addresses:
+            if str(own) not in state.links[link.interface].addresses:
+                yield Item("address", (link.interface, str(own)), None, no_wait)
+    for link in setup.links:
+        for route in link.routes:
+            yield item("route", str(route), wanted=_via(link.next_hop, link.interface))
+    for link in setup.links:
+        for neighbor, mac in link.static_neighbors():
+            yield item("neighbor", link.interface, str(neighbor), wanted=f"{mac} permanent")
+    for name in names:
+        yield from nic_items(name, state, nics)
+        if setup.hash_type is not None:
+            yield from hash_items(name, state, setup.hash_type)
+    yield from _forwarding(setup, state)
+
+
+def _limits(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
+    """Room for the plan on top of what the kernel has room for anyway; a limit is never lowered (SEED-23)."""
+    needed = setup.neighbor_entries
+    if needed <= DEFAULT_LIMITS["gc_thresh1"]:
+        return
+    # From the largest down: thresh1 must never be above thresh3.
+    for limit, default in reversed(DEFAULT_LIMITS.items()):
+        path = f"net/ipv{setup.plan.ip_version}/neigh/default/{limit}"
+        now = state.sysctls.get(path)
+        if now is None:
+            raise NotTakenError(
+                f"the DUT has no {path.replace('/', '.')} to make room for {needed:,} neighbours: it is a container", where="[dut] ssh",
+                next_step="Set the limit on the host that the container is on, or use a gateway plan, which needs two neighbours.",
+            )  # fmt: skip
+        yield Item("sysctl", (path,), now, str(max(int(now), default + needed)))
+
+
+def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
+    """For IPv4 the two interfaces alone; for IPv6 older kernels forward by the switch of all interfaces alone."""
+    begin = f"net/ipv{setup.plan.ip_version}/conf"
+    own = [f"{begin}/{link.interface}/forwarding" for link in setup.links]
+    switch = f"{begin}/all/forwarding"
+    if setup.plan.ip_version == 6 and state.sysctls.get(switch) != "1":
+        _check_advertisements(state)
+        others = [path for path in state.sysctls if path.startswith(f"{begin}/") and path.endswith("/forwarding") and path != switch]
+        own = [switch, *others]
+    for path in own:
+        if path not in state.sysctls:
+            raise NotTakenError(
+                f"the DUT has no {path.replace('/', '.')}", where="[dut] ssh", next_step=f"Turn IPv{setup.plan.ip_version} on there."
+            )
+        yield Item("sysctl", (path,), state.sysctls[path], "1")
+
+
+def _check_advertisements(state: LinuxState) -> None:
+    """A router forgets what other routers have advertised to it: perhaps the way to this very connection."""
+    for route in state.routes:
+        for name in route.interfaces:
+            if route.is_learned and state.sysctls.get(f"net/ipv6/conf/{name}/accept_ra") != "2":
+                raise RequestError(
+                    f"{name} of the DUT has learned {route.prefix} from a router, and would forget it once it forwards IPv6",
+                    where="[dut] ssh", next_step=f"Have it listen all the same: sysctl -w net.ipv6.conf.{name}.accept_ra=2",
+                )  # fmt: skip
+
+
+def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
+    """What brings the item from its value now to that one."""
+    first, rest = item.key[0], item.key[1:]
+
+    def ip(*words: str) -> list[Move]:
+        return [Move(item, " ".join(words), is_batch=True)]
+
+    match item.kind:
+        case "sysctl":
+            return [Move(item, f"echo {quote(target or '')} > {quote(f'/proc/sys/{first}')}")]
+        case "link":
+            return ip("link set dev", first, target or "down")
+        case "address":
+            return ip("address del" if target is None else "address add", rest[0], "dev", first, target or "")
+        case "route":
+            return ip("route del", first, now or "") if target is None else ip("route add", first, target)
+        case "neighbor" if target is None:
+            return ip("neighbor del", rest[0], "dev", first)
+        case "neighbor":
+            return ip("neighbor replace", rest[0], "lladdr", target.split()[0], "dev", first, "nud permanent") if target else []
+        case "learned":
+            extra = set((now or "").split()) - set((target or "").split())
+            return [move for address in sorted(extra) for move in ip("neighbor del", address, "dev", first)]
+        case _:
+            return nic_move_of(item, target)
+
+
+def shell_lines(moves: Iterable[Move]) -> list[tuple[str, list[Move]]]:
+    """Commands of the shell, each with the moves that it makes: lines of `ip` that follow each other in one process."""
+    lines: list[tuple[str, list[Move]]] = []
+    batch: list[Move] = []
+    for move in [*moves, None]:
+        if move is not None and move.is_batch:
+            batch.append(move)
+            continue
+        if batch:
+            lines.append(("\n".join(("ip -force -batch - <<'END'", *(each.command for each in batch), "END")), batch))
+            batch = []
+        if move is not None:
+            lines.append((move.command, [move]))
+    return lines

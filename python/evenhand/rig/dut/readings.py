@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DUT: counters of a Linux router at one moment, all read by one command. Pure functions over its output."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from evenhand.base.errors import HostError
+from evenhand.plan import SIDES, SideName
+from evenhand.rig.dut.reading import understood
+from evenhand.rig.dut.readings_kernel import NO_PERL, kernel_queues_command, read_kernel_queues
+from evenhand.rig.dut.readings_queues import FILTER, Queues, read_queues
+
+MARK = "@@evenhand"
+"""Begins the line above each part of the output."""
+END = "end"
+"""The last part: without it the output was cut off."""
+NO_SUCH_COMMAND = 127
+_TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_IDLE = frozenset({"idle", "iowait", "steal"})
+"""Stolen time is none of the DUT's doing."""
+_LINK = {
+    "received_packets": ("rx", "packets"), "sent_packets": ("tx", "packets"), "receive_drops": ("rx", "dropped"),
+    "receive_misses": ("rx", "missed_errors"), "receive_errors": ("rx", "errors"), "send_drops": ("tx", "dropped"),
+    "send_errors": ("tx", "errors"),
+}  # fmt: skip
+"""Our names, and those of `ip -s -s -j link`."""
+_IP_COUNTERS = {
+    "forwarded_packets": ("ForwDatagrams", "OutForwDatagrams"), "discards": ("InDiscards", "InDiscards"),
+    "send_discards": ("OutDiscards", "OutDiscards"), "no_routes": ("OutNoRoutes", "InNoRoutes"),
+    "header_errors": ("InHdrErrors", "InHdrErrors"), "address_errors": ("InAddrErrors", "InAddrErrors"),
+}  # fmt: skip
+"""Our names, those of IPv4 in /proc/net/snmp, and those of IPv6 in /proc/net/snmp6."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuTime:
+    """Of one CPU since it was started; seconds."""
+
+    busy_s: float
+    """With its interrupts; without what a hypervisor took."""
+    softirq_s: float
+    """Of it, in softirqs: where a kernel forwards, unless a thread does it (threaded NAPI, ksoftirqd), which counts as system."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterfaceReading:
+    """One test interface. Packets are frames of any kind that were seen by it, not those of the test alone."""
+
+    name: str
+    counters: Mapping[str, int]
+    """By the names of `_LINK`; only what the DUT tells."""
+    queues: Queues
+    of_nic: Mapping[str, int]
+    """What the NIC itself counts of losses, by the driver's own names."""
+    no_queues: str | None
+    """Why nothing is known of the queues: the DUT's own answer."""
+    neighbors: Mapping[str, int]
+    """Entries of its neighbour table, by `ipv4` and `ipv6`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """All counters at one moment."""
+
+    uptime_s: float
+    cpus: Mapping[int, CpuTime]
+    softnet: Mapping[int, Mapping[str, int]]
+    """By CPU: `processed`, `dropped` (its backlog was full), `squeezed` (work was left when its time was up)."""
+    ip: Mapping[str, Mapping[str, int]]
+    """By `ipv4` and `ipv6`, names of `_IP_COUNTERS`."""
+    interfaces: Mapping[SideName, InterfaceReading] = field(default_factory=dict)
+
+
+def reading_command(left: str, right: str) -> str:
+    """One command of `sh` that prints what `parse_reading` reads. Changes nothing.
+
+    The NIC's counters come first: drivers such as ixgbe fetch those of the hardware only when they are asked for them.
+    """
+    lines = []
+    for side, interface in zip(SIDES, (left, right), strict=True):
+        name = shlex.quote(interface)
+        lines += [
+            f"answer=$(ethtool -S {name} 2>&1); code=$?; echo '{MARK} queues {side}'; echo exit $code",
+            f'if [ $code = 0 ]; then printf "%s\\n" "$answer" | grep -E {shlex.quote(FILTER)} | head -n 5000',
+            'else printf "%s\\n" "$answer" | head -n 3; fi',
+            f"echo '{MARK} kernel queues {side}'",
+            kernel_queues_command(name),
+            f"echo '{MARK} link {side}'; ip -s -s -j link show dev {name} 2>&1",
+            f"echo '{MARK} neighbors {side}'; ip -4 neigh show dev {name} | wc -l; ip -6 neigh show dev {name} | wc -l",
+        ]
+    return "\n".join([
+        "export LC_ALL=C PATH=\"$PATH:/usr/sbin:/sbin\"",
+        *lines,
+        f"echo '{MARK} ip'; grep '^Ip:' /proc/net/snmp; grep '^Ip6' /proc/net/snmp6 2>/dev/null",
+        # Its CPU stands in the 13th column since Linux 5.10; before that a CPU that is off had no line.
+        f"echo '{MARK} softnet'; awk '{{ print $1, $2, $3, $13 }}' /proc/net/softnet_stat",
+        f"echo '{MARK} cpus'; getconf CLK_TCK; grep '^cpu[0-9]' /proc/stat",
+        f"echo '{MARK} uptime'; cat /proc/uptime; echo '{MARK} {END}'",
+    ])  # fmt: skip
+
+
+def parse_reading(text: str, *, left: str, right: str, where: str) -> Reading:
+    """The output of `reading_command`.
+
+    Raises:
+        HostError: It is not that of a Linux system, or was cut off, or an interface is not there.
+    """
+    parts = split_parts(text)
+    if END not in parts or not parts.get("cpus") or not parts.get("uptime"):
+        raise HostError(
+            "the DUT's counters could not be read: its answer is not that of a Linux system, or was cut off", where=where,
+            next_step="Log in there, and look whether cat /proc/stat and ip -s link work.",
+        )  # fmt: skip
+    with understood("its counters", where=where):
+        return _reading(parts, left, right, where=where)
+
+
+def _reading(parts: Mapping[str, str], left: str, right: str, *, where: str) -> Reading:
+    return Reading(
+        uptime_s=float(parts["uptime"].split()[0]),
+        cpus=_read_cpus(parts["cpus"]),
+        softnet=_read_softnet(parts.get("softnet", "")),
+        ip=_read_ip(parts.get("ip", "")),
+        interfaces={
+            side: _read_interface(name, side, parts, where=where) for side, name in zip(SIDES, (left, right), strict=True)
+        },
+    )  # fmt: skip
+
+
+def split_parts(text: str) -> dict[str, str]:
+    """What stands below each mark, by the words after it."""
+    parts: dict[str, list[str]] = {}
+    below: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(f"{MARK} "):
+            below = parts.setdefault(line.removeprefix(f"{MARK} ").strip(), [])
+        else:
+            below.append(line)
+    return {name: "\n".join(lines) for name, lines in parts.items()}
+
+
+def split_exit(part: str) -> tuple[int, str]:
+    """A part that begins with `exit N`: the code, and the answer below it."""
+    first, _, rest = part.partition("\n")
+    found = re.fullmatch(r"exit ([0-9]+)", first)
+    return (int(found[1]), rest) if found else (NO_SUCH_COMMAND, part)
+
+
+def words_of_answer(code: int, answer: str) -> str:
+    """What a program said when it refused, in a line; never empty."""
+    if code == NO_SUCH_COMMAND:
+        return "ethtool is not installed on the DUT"
+    said = " ".join(line.strip() for line in answer.splitlines() if line.strip())
+    return said[:200] or f"exit code {code}"
+
+
+def _read_cpus(part: str) -> dict[int, CpuTime]:
+    per_second, *lines = part.split("\n")
+    ticks_per_second = int(per_second)
+    cpus = {}
+    for line in lines:
+        name, *values = line.split()
+        ticks = dict(zip(_TICKS, map(int, values), strict=False))
+        busy = sum(count for kind, count in ticks.items() if kind not in _IDLE)
+        cpus[int(name.removeprefix("cpu"))] = CpuTime(busy_s=busy / ticks_per_second, softirq_s=ticks.get("softirq", 0) / ticks_per_second)
+    return cpus
+
+
+def _read_softnet(part: str) -> dict[int, dict[str, int]]:
+    found = {}
+    for row, line in enumerate(part.split("\n")):
+        words = line.split()
+        if len(words) >= 3:
+            cpu = int(words[3], 16) if len(words) > 3 else row
+            found[cpu] = {key: int(word, 16) for key, word in zip(("processed", "dropped", "squeezed"), words, strict=False)}
+    return found
+
+
+def _read_ip(part: str) -> dict[str, dict[str, int]]:
+    lines = [line.split() for line in part.split("\n")]
+    heads = [words[1:] for words in lines if words[:1] == ["Ip:"]]
+    v4 = dict(zip(*heads, strict=False)) if len(heads) == 2 else {}
+    v6 = {words[0].removeprefix("Ip6"): words[1] for words in lines if len(words) == 2 and words[0].startswith("Ip6")}
+    return {
+        version: {
+            ours: int(known[names[column]])
+            for ours, names in _IP_COUNTERS.items()
+            if known.get(names[column], "").isdecimal()
+        }
+        for column, (version, known) in enumerate((("ipv4", v4), ("ipv6", v6)))
+    }  # fmt: skip
+
+
+def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, where: str) -> InterfaceReading:
+    link = parts.get(f"link {side}", "")
+    try:
+        statistics = json.loads(link)[0]["stats64"]
+    except (ValueError, LookupError, TypeError):
+        raise HostError(
+            f"the DUT does not tell of its interface {name!r}: {words_of_answer(1, link)}", where=where,
+            next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` there shows them.",
+        ) from None  # fmt: skip
+    code, answer = split_exit(parts.get(f"queues {side}", ""))
+    queues, of_nic = read_queues(answer) if code == 0 else ({}, {})
+    of_kernel = parts.get(f"kernel queues {side}", "")
+    # A driver tells of a packet in one of the two places, or the same in both.
+    for number, counters in read_kernel_queues(of_kernel).items():
+        queues[number] = counters | queues.get(number, {})
+    why = words_of_answer(code, answer) if code else "its driver has no counter of a queue that is known here"
+    if of_kernel == NO_PERL:
+        why += ", and there is no perl to ask the kernel for its own"
+    return InterfaceReading(
+        name=name,
+        counters=dict(_counters(statistics)),
+        queues=dict(sorted(queues.items())),
+        of_nic=of_nic,
+        no_queues=None if queues else why,
+        neighbors=dict(zip(("ipv4", "ipv6"), map(int, parts.get(f"neighbors {side}", "").split()), strict=False)),
+    )
+
+
+def _counters(statistics: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[str, int]]:
+    for ours, (way, theirs) in _LINK.items():
+        value = statistics.get(way, {}).get(theirs)
+        if isinstance(value, int):
+            yield ours, value

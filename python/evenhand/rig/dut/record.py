@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was set up on a DUT, and what was there before: written on the DUT and here before anything is changed.
+
+On the DUT it is the lock besides: whoever makes its folder has the DUT until it is put back. It lies in a place that vanishes when the
+DUT restarts, as the set-up does.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from evenhand.base.errors import HostError
+from evenhand.rig.dut.items import KINDS, Item, Kind
+from evenhand.rig.dut.reading import quote, run_each
+from evenhand.rig.dut.shell import Shell
+
+FOLDER = "/run/evenhand-dut"
+HELD = f"{FOLDER}/held"
+VERSION = 1
+HolderKind = Literal["hand", "run"]
+_TAKEN = 17
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who has set it up."""
+
+    kind: HolderKind
+    """`hand`: somebody who takes it back by hand too. `run`: a run, until its end."""
+    user: str
+    host: str
+    process: int
+    started_ticks: int
+    """When that process began, in the ticks of its host: another process may get its number."""
+    since: str
+    run: str | None = None
+    """Of a run: what tells it from others, also when it goes on in another process."""
+
+    @classmethod
+    def here(cls, kind: HolderKind, run: str | None = None) -> Holder:
+        user = str(os.geteuid())
+        with suppress(KeyError, OSError):
+            user = getpass.getuser()
+        return cls(
+            kind=kind, user=user, host=socket.gethostname(), process=os.getpid(), started_ticks=_started(os.getpid()) or 0,
+            since=datetime.now(UTC).isoformat(timespec="seconds"), run=run,
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        what = "a run" if self.kind == "run" else "evenhand dut apply"
+        return f"{what} of {self.user} on {self.host} (process {self.process}) since {self.since}"
+
+    def lives(self) -> bool | None:
+        """Whether its process still runs; None if it is another host's, of which nothing is known here."""
+        if self.host != socket.gethostname():
+            return None
+        return _started(self.process) == self.started_ticks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupRecord:
+    """One set-up of a DUT."""
+
+    identity: str
+    holder: Holder
+    system: str
+    boot_id: str
+    """Of the DUT: with another one, nothing of the set-up is left."""
+    plan: str
+    hash_type: str | None
+    fingerprint: str
+    """The same for two set-ups that ask for the same of the DUT."""
+    interfaces: tuple[str, str]
+    items: tuple[Item, ...]
+    options: Mapping[str, Any]
+    """What else was asked for: hosts, networks, channels, key and table of the hash, static neighbours."""
+
+    @property
+    def changes(self) -> list[Item]:
+        return [item for item in self.items if item.is_change]
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "identity": self.identity,
+            "holder": {name: getattr(self.holder, name) for name in Holder.__dataclass_fields__},
+            "system": self.system,
+            "boot_id": self.boot_id,
+            "plan": self.plan,
+            "hash": self.hash_type,
+            "fingerprint": self.fingerprint,
+            "interfaces": list(self.interfaces),
+            "options": dict(self.options),
+            "items": [item.to_document() for item in self.items],
+        }
+
+
+def new_identity() -> str:
+    return secrets.token_hex(16)
+
+
+def read_document(text: str, *, where: str) -> SetupRecord:
+    """HostError if it is none of ours, or a later version's."""
+    try:
+        document = json.loads(text)
+        if document["version"] != VERSION:
+            raise HostError(
+                f"the set-up was written down by another version of Evenhand (document version {document['version']!r})", where=where,
+                next_step="Take it back with that one.",
+            )  # fmt: skip
+        left, right = document["interfaces"]
+        return SetupRecord(
+            identity=_text(document["identity"]),
+            holder=_holder(document["holder"]),
+            system=_text(document["system"]),
+            boot_id=_text(document["boot_id"]),
+            plan=_text(document["plan"]),
+            hash_type=document["hash"],
+            fingerprint=_text(document["fingerprint"]),
+            interfaces=(_text(left), _text(right)),
+            items=tuple(_item(*each) for each in document["items"]),
+            options=dict(document["options"]),
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise HostError(
+            f"what is written down of the set-up cannot be read: {error!r}", where=where,
+            next_step="It was changed or cut. Put the DUT back by hand (evenhand dut setup --undo tells how), then remove that file.",
+        ) from error  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _item(kind: Kind, key: list[str], before: str | None, wanted: str | None) -> Item:
+    if kind not in KINDS or not key or not all(isinstance(part, str) for part in key):
+        raise ValueError(f"{kind!r} of {key!r} is nothing that a set-up changes")
+    for value in (before, wanted):
+        if value is not None:
+            _text(value)
+    return Item(kind, tuple(key), before, wanted)
+
+
+def _holder(document: Mapping[str, Any]) -> Holder:
+    if document["kind"] not in get_args(HolderKind):
+        raise ValueError(f"{document['kind']!r} is no holder")
+    return Holder(**{name: document[name] for name in Holder.__dataclass_fields__})
+
+
+def _started(process: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+# On the DUT.
+
+
+def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
+    """Make this record the DUT's. None if it is; else the one that has the DUT already.
+
+    Raises:
+        HostError: It cannot be written there; nothing of it is left then. Or somebody has just begun to.
+    """
+    text = json.dumps(record.to_document())
+    new = f"{HELD}/record.new"
+    written = (
+        f"cat > {new}", f"test $(wc -c < {new}) -eq {len(text)}", f"echo {record.identity} | cat > {HELD}/identity",
+        f": > {HELD}/busy", f"mv {new} {HELD}/record",
+    )  # fmt: skip
+    command = (
+        f"umask 077; mkdir -p {FOLDER} || exit 1; "
+        f"mkdir {HELD} 2>/dev/null || {{ test -d {HELD} && exit {_TAKEN}; mkdir {HELD}; exit 1; }}; "
+        f"{{ {' && '.join(written)}; }} || {{ rm -rf {HELD}; exit 1; }}"
+    )
+    answer = shell.run(command, input_text=text)
+    if answer.exit_code == 0:
+        return None
+    if answer.exit_code == _TAKEN:
+        found = read_held(shell)
+        if found is not None:
+            return found
+        raise HostError(
+            "somebody has just begun to set up the DUT, or was cut off before it changed anything", where=HELD,
+            next_step="Wait a minute. If nobody is at it, remove it: evenhand dut undo TESTBED",
+        )  # fmt: skip
+    raise HostError(
+        f"what is there cannot be written down on the DUT, so nothing was changed: {_last(answer.stderr)}", where=FOLDER,
+        next_step="Make room for a few kilobytes there, and make it writable.",
+    )  # fmt: skip
+
+
+def read_held(shell: Shell) -> SetupRecord | None:
+    """The record that the DUT has; None if it has none."""
+    answer = shell.run(f"cat {HELD}/record")
+    return None if answer.exit_code else read_document(answer.stdout, where=f"{HELD}/record on the DUT")
+
+
+def is_begun(shell: Shell) -> bool:
+    """Whether the DUT is held by somebody who had not yet written anything down, and so has changed nothing."""
+    return shell.run(f"test -d {HELD} && ! test -e {HELD}/record").exit_code == 0
+
+
+def drop(shell: Shell, identity: str | None) -> None:
+    """The DUT is free again. With None, of somebody who was cut off before anything was changed."""
+    condition = f"! test -e {HELD}/record" if identity is None else f'test "$(cat {HELD}/identity)" = {quote(identity)}'
+    answer = shell.run(f"{condition} || exit 0; rm -f {HELD}/record; rm -rf {HELD}; ! test -e {HELD}")
+    if answer.exit_code:
+        raise HostError(f"{HELD} on the DUT cannot be removed: {_last(answer.stderr)}", where=HELD, next_step="Remove it there.")
+
+
+LOCKED_S = 60
+"""How long one waits for another that is just changing the DUT."""
+
+
+def run_held(shell: Shell, identity: str, commands: list[str], *, timeout_s: float) -> list[str | None]:
+    """Run them while nobody else changes the DUT; None for each that did what it should, else what it said.
+
+    Raises:
+        HostError: The DUT is no longer held by this record, or another process is at it.
+    """
+    begin = (
+        f"test -e {HELD}/busy || return 72\nexec 9>>{HELD}/busy || return 72\nflock -w {LOCKED_S} 9 || return 71\n"
+        f'test "$(cat {HELD}/identity)" = {quote(identity)} || return 72'
+    )
+    answers = run_each(shell, commands, begin=begin, timeout_s=timeout_s + LOCKED_S)
+    if len(answers) != len(commands):
+        last = answers[-1]
+        what = {71: "another process is changing the DUT", 72: "the DUT is no longer held for this set-up"}
+        raise HostError(
+            what.get(last.exit_code, f"the DUT ended the set-up with {last.exit_code}: {_last(last.stderr)}"), where=HELD,
+            next_step="See who has it: evenhand dut status TESTBED",
+        )  # fmt: skip
+    return [None if answer.exit_code == 0 else answer.stdout.strip() or f"exit code {answer.exit_code}" for answer in answers]
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "no reason was given"
+
+
+# Here.
+
+
+def state_folder() -> Path:
+    """Of this user."""
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home and Path(home).is_absolute() else Path.home() / ".local/state") / "evenhand/dut"
+
+
+def local_file(destination: str) -> Path:
+    return state_folder() / f"{hashlib.sha256(destination.encode()).hexdigest()[:16]}.json"
+
+
+def keep_here(destination: str, record: SetupRecord) -> None:
+    """HostError if it cannot be written."""
+    path = local_file(destination)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = path.with_suffix(".new")
+        with new.open("w") as stream:
+            json.dump({"destination": destination, **record.to_document()}, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        new.replace(path)
+    except OSError as error:
+        raise HostError(
+            f"what is on the DUT cannot be written down here, so nothing was changed: {error.strerror}", where=str(path),
+            next_step="Make that folder writable, or set XDG_STATE_HOME to another one.",
+        ) from error  # fmt: skip
+
+
+def read_here(destination: str) -> SetupRecord | None:
+    """None if there is none."""
+    path = local_file(destination)
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise HostError(f"it cannot be read: {error.strerror}", where=str(path), next_step="Make it readable for you.") from error
+    return read_document(text, where=str(path))
+
+
+def forget_here(destination: str) -> None:
+    local_file(destination).unlink(missing_ok=True)

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DUT: its command line over the system's own `ssh`, so that the user's configuration, keys, agents and jump hosts count.
+
+One connection carries all commands. It ends with this process, however that ends, and no password is asked for or kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import select
+import selectors
+import shlex
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.temporary_folder import temporary_folder
+from evenhand.rig.dut.shell import Answer
+from evenhand.rig.testbed import TestbedDut
+from evenhand.rig.testbed.ssh_destination import check_destination
+
+CONNECT_TIMEOUT_S = 10
+"""For each host on the way; the whole way gets three times as long."""
+ALIVE_S, ALIVE_COUNT = 5, 3
+"""A DUT that says nothing for so long, so often, is lost."""
+MOST_ANSWERED = 1 << 28
+"""Octets of one answer: many commands may be asked at once."""
+_READY = "evenhand-ready"
+_KERNELS = {"linux": "Linux", "vpp": "Linux", "openbsd": "OpenBSD", "freebsd": "FreeBSD"}
+"""What `uname -s` says."""
+_LONGEST_SOCKET = 80
+"""Octets of a path that leave room for what ssh adds, of the 107 that a socket's may have."""
+_SSH_FAILED = 255
+"""The exit code of ssh itself; a command may have it too."""
+
+_OPTIONS = (
+    "BatchMode=yes", f"ConnectTimeout={CONNECT_TIMEOUT_S}", "ControlPersist=no", f"ServerAliveInterval={ALIVE_S}",
+    f"ServerAliveCountMax={ALIVE_COUNT}", "LogLevel=ERROR", "ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no",
+    "RemoteCommand=none", "RequestTTY=no", "SessionType=default", "StdinNull=no", "ForkAfterAuthentication=no",
+)  # fmt: skip
+"""What of the user's own file would not do here."""
+
+_Lines = queue.SimpleQueue[str | None]
+"""Lines as they come, then None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DutHost:
+    """What the DUT said of itself when the connection was made."""
+
+    kernel: str
+    """As `uname -s` tells it."""
+    user_id: int
+    peer: str | None
+    """Where the connection comes from, as the DUT sees it; None if it does not tell."""
+    address: str | None
+    """Its own, which the connection goes to."""
+
+
+class SshShell:
+    """A `Shell` over one connection of `ssh`. Made by `open_ssh`."""
+
+    def __init__(self, destination: str, control: Path, *, config: Path | None = None) -> None:
+        """Connects.
+
+        Args:
+            destination: As `check_destination` lets it pass.
+            control: A socket that this makes, in a folder that nobody else can look into.
+            config: A file to be read instead of the user's own ~/.ssh/config, for a DUT that this program made.
+
+        Raises:
+            HostError: There is no ssh; or the DUT does not answer, is not known, or would ask for a password.
+        """
+        program = shutil.which("ssh")
+        if program is None:
+            raise HostError("there is no ssh on this host", where="PATH", next_step="Install it: apt-get install openssh-client.")
+        self.destination = check_destination(destination)
+        own = [part for option in _OPTIONS for part in ("-o", option)]
+        self._begin = [program, *(("-F", str(config)) if config else ()), *own, "-o", f"ControlPath={_escaped(control)}"]
+        self._errors: _Lines = queue.SimpleQueue()
+        # It lives as long as its input is open, so it ends when this process does. In a session of its own, Ctrl-C leaves it to whoever
+        # takes a set-up back.
+        self._master = subprocess.Popen(
+            [*self._begin, "-o", "ControlMaster=yes", "--", self.destination, _WELCOME],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True, errors="replace",
+            env=_environment(),
+        )  # fmt: skip
+        try:
+            self.host = self._wait_until_ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, command: str, *, input_text: str = "", timeout_s: float = 30.0) -> Answer:
+        """See `Shell`."""
+        if self._master.poll() is not None:
+            raise self._lost()
+        # Without the connection there is no other: a second one might reach another host, and would ask once more.
+        options = ("-o", "ControlMaster=no", "-o", "ProxyCommand=false")
+        client = subprocess.Popen(
+            [*self._begin, *options, "--", self.destination, f"exec sh -c {shlex.quote(command)}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True, errors="replace",
+            env=_environment(),
+        )  # fmt: skip
+        try:
+            stdout, stderr = _communicate(client, input_text, timeout_s)
+        except OverflowError:
+            raise HostError(
+                f"an answer of more than {MOST_ANSWERED >> 20} MiB to: {_shortened(command)}", where=self.destination,
+                next_step="Run it there by hand: a program that prints without end is not the one of its distribution.",
+            ) from None  # fmt: skip
+        except subprocess.TimeoutExpired:
+            if self._has_ended():
+                raise self._lost() from None
+            raise HostError(
+                f"no answer within {timeout_s:g} s to: {_shortened(command)}", where=self.destination,
+                next_step="See whether the DUT still runs, and try again.",
+            ) from None  # fmt: skip
+        finally:
+            if client.poll() is None:
+                client.kill()
+                client.wait()
+            # The connection has the same pipes: their end would come with that of the command, which goes on.
+            for pipe in (client.stdin, client.stdout, client.stderr):
+                with contextlib.suppress(OSError):
+                    assert pipe is not None
+                    pipe.close()
+        if client.returncode == _SSH_FAILED and self._has_ended():
+            raise self._lost()
+        return Answer(exit_code=client.returncode, stdout=stdout, stderr=stderr)
+
+    def close(self) -> None:
+        """Ends the connection. What was lost already is closed all the same."""
+        with contextlib.suppress(OSError):
+            self._close_input()
+        try:
+            self._master.wait(2)
+        except subprocess.TimeoutExpired:
+            self._master.kill()
+            self._master.wait()
+
+    def _close_input(self) -> None:
+        if self._master.stdin is not None:
+            self._master.stdin.close()
+
+    def _has_ended(self) -> bool:
+        """Its last client may see the end a little before it has."""
+        try:
+            self._master.wait(1)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _lost(self) -> HostError:
+        said = _all(self._errors)[-1:]
+        return HostError(
+            ": ".join(("the connection to the DUT was lost", *said)), where=self.destination,
+            next_step="See whether the DUT still runs. What was set up there is taken back by: evenhand dut undo TESTBED.",
+        )  # fmt: skip
+
+    def _wait_until_ready(self) -> DutHost:
+        output, errors = self._master.stdout, self._master.stderr
+        assert output is not None
+        assert errors is not None
+        lines: _Lines = queue.SimpleQueue()
+        reader = threading.Thread(target=_read_lines, args=(output, lines), daemon=True)
+        listener = threading.Thread(target=_read_lines, args=(errors, self._errors), daemon=True)
+        reader.start()
+        listener.start()
+        end = time.monotonic() + 3 * CONNECT_TIMEOUT_S
+        while True:
+            try:
+                line = lines.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                raise _no_answer(self.destination, f"nothing within {3 * CONNECT_TIMEOUT_S} s") from None
+            if line is None:
+                self._master.wait()
+                listener.join(1)
+                raise _why_not(self.destination, _all(self._errors))
+            words = line.split()
+            if len(words) >= 3 and words[0] == _READY and words[2].isdecimal():
+                peer, address = words[3:] if len(words) == 5 else (None, None)
+                return DutHost(kernel=words[1], user_id=int(words[2]), peer=peer, address=address)
+
+
+@contextmanager
+def open_ssh(destination: str, *, config: Path | None = None) -> Iterator[SshShell]:
+    """A shell on that host until the block ends. Errors as `SshShell`."""
+    with temporary_folder() as folder:
+        control = folder / "ssh"
+        if len(os.fsencode(control)) > _LONGEST_SOCKET:
+            raise HostError(f"{folder} is too long for a socket in it", where="TMPDIR", next_step="Set TMPDIR to a shorter folder.")
+        shell = SshShell(destination, control, config=config)
+        try:
+            yield shell
+        finally:
+            shell.close()
+
+
+@contextmanager
+def open_shell(dut: TestbedDut, *, config: Path | None = None) -> Iterator[SshShell]:
+    """Root's shell on the testbed's DUT until the block ends.
+
+    Args:
+        config: See `SshShell`.
+
+    Raises:
+        RequestError: The testbed does not say where the DUT is, or it has another operating system than said.
+        HostError: As `SshShell`; or it is not root's.
+    """
+    if dut.ssh is None or dut.os is None:
+        raise RequestError(
+            "the testbed does not say how its DUT is reached", where="[dut] ssh",
+            next_step='Write ssh = "root@r1", os = "linux", left = "eth1" and right = "eth2" there, as they are in your lab.',
+        )  # fmt: skip
+    with open_ssh(dut.ssh, config=config) as shell:
+        if shell.host.kernel != _KERNELS[dut.os]:
+            raise RequestError(
+                f"{dut.os!r} is said, and the DUT runs {shell.host.kernel}", where=f"[dut] os, {dut.ssh}",
+                next_step="Correct os, or ssh if that is another host than you mean.",
+            )  # fmt: skip
+        if shell.host.user_id != 0:
+            raise HostError(
+                f"the user there has the id {shell.host.user_id} and is not root", where=f"[dut] ssh, {dut.ssh}",
+                next_step="Only root can set up a router: name root, such as root@r1, and put your key into its authorized_keys.",
+            )  # fmt: skip
+        yield shell
+
+
+def _communicate(client: subprocess.Popen[str], input_text: str, timeout_s: float) -> tuple[str, str]:
+    """As `Popen.communicate`, which would keep whatever comes.
+
+    Raises:
+        subprocess.TimeoutExpired: As there.
+        OverflowError: It answers more than `MOST_ANSWERED`.
+    """
+    assert client.stdin is not None
+    assert client.stdout is not None
+    assert client.stderr is not None
+    heard = {client.stdout.fileno(): bytearray(), client.stderr.fileno(): bytearray()}
+    unsaid = memoryview(input_text.encode())
+    end = time.monotonic() + timeout_s
+    with selectors.DefaultSelector() as selector:
+        for stream in heard:
+            selector.register(stream, selectors.EVENT_READ)
+        selector.register(client.stdin.fileno(), selectors.EVENT_WRITE)
+        while selector.get_map():
+            ready = selector.select(max(0.0, end - time.monotonic()))
+            if not ready or time.monotonic() > end:
+                raise subprocess.TimeoutExpired(client.args, timeout_s)
+            for key, _ in ready:
+                if key.fd in heard:
+                    part = os.read(key.fd, 1 << 16)
+                    heard[key.fd] += part
+                    if not part:
+                        selector.unregister(key.fd)
+                    elif len(heard[key.fd]) > MOST_ANSWERED:
+                        raise OverflowError
+                    continue
+                try:
+                    # A pipe that is ready takes so many at least.
+                    unsaid = unsaid[os.write(key.fd, unsaid[: select.PIPE_BUF]) :]
+                except BrokenPipeError:
+                    unsaid = unsaid[:0]
+                if not unsaid:
+                    selector.unregister(key.fd)
+                    client.stdin.close()
+    client.wait(max(0.0, end - time.monotonic()))
+    stdout, stderr = (octets.decode(errors="replace").replace("\r\n", "\n") for octets in heard.values())
+    return stdout, stderr
+
+
+_WELCOME = f"exec sh -c 'set -- $SSH_CONNECTION; echo \"{_READY} $(uname -s) $(id -u) $1 $3\"; exec cat >/dev/null'"
+"""A line of a Bourne shell or of csh alike."""
+
+
+def _environment() -> dict[str, str]:
+    """No window may ask for what BatchMode does not."""
+    return {**os.environ, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
+
+
+def _escaped(path: Path) -> str:
+    """In ssh's options % begins a token, and a space ends the value."""
+    return '"' + str(path).replace("%", "%%") + '"'
+
+
+def _read_lines(stream: Iterable[str], lines: _Lines) -> None:
+    with contextlib.suppress(ValueError):  # closed
+        for line in stream:
+            lines.put(line.strip())
+    lines.put(None)
+
+
+def _all(lines: _Lines) -> list[str]:
+    found = []
+    while not lines.empty():
+        line = lines.get()
+        if line:
+            found.append(line)
+    return found
+
+
+def _shortened(command: str) -> str:
+    first = command.split("\n", 1)[0]
+    return first if len(first) <= 80 else f"{first[:77]}..."
+
+
+def _no_answer(destination: str, said: str) -> HostError:
+    return HostError(
+        f"the DUT does not answer: {said}", where=f"[dut] ssh, {destination}",
+        next_step=f"See whether it is on and reached from here: ssh {destination} true",
+    )  # fmt: skip
+
+
+def _why_not(destination: str, said: list[str]) -> HostError:
+    """What ssh says, which is English everywhere, as an error of ours."""
+    text = "\n".join(said)
+    last = said[-1] if said else "ssh ended without a word"
+    where = f"[dut] ssh, {destination}"
+    if "IDENTIFICATION HAS CHANGED" in text:
+        return HostError(
+            "its host key is another than before: another host, or somebody between", where=where,
+            next_step="If it was installed anew, remove the old key: ssh-keygen -R HOST (ssh tells the line). Then connect by hand once.",
+        )  # fmt: skip
+    if "Host key verification failed" in text:
+        return HostError(
+            "its host key is not known here", where=where,
+            next_step=f"Connect by hand once, and compare the key: ssh {destination} true",
+        )  # fmt: skip
+    if "Permission denied" in text or "Too many authentication failures" in text:
+        return HostError(
+            f"it lets no key of yours in, and a password is never asked for ({last})", where=where,
+            next_step=f"Put your key there (ssh-copy-id {destination}), and if it has a passphrase into an agent (ssh-add).",
+        )  # fmt: skip
+    return _no_answer(destination, last)

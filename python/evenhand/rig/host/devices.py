@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host: NICs, and what lets DPDK drive them (IOMMU, vfio-pci)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.rig.host.finding import Finding, Part, State
+from evenhand.rig.host.reading import list_folder, read_text
+from evenhand.rig.testbed import HostNetwork, interfaces_of_pci
+from evenhand.rig.testbed.nic_drivers import dpdk_driver_of, kernel_module_of, missing_package
+
+PORTS = 2
+DPDK_DRIVERS = ("vfio-pci", "uio_pci_generic", "igb_uio")
+SHARING_DRIVERS = ("mlx4_core", "mlx5_core")
+"""Drivers of the kernel that stay while DPDK uses the NIC."""
+NO_IOMMU = Path("sys/module/vfio/parameters/enable_unsafe_noiommu_mode")
+_NETWORK_CLASS = "0x02"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nic:
+    """A PCI network device."""
+
+    address: str
+    driver: str | None
+    """Of the kernel, as bound now."""
+    interfaces: tuple[str, ...]
+    carries_default_route: bool
+    """The host itself needs it: no test frame goes there (R6815-01)."""
+    ip_addresses: tuple[str, ...] = ()
+    """Of its interfaces."""
+    kernel_driver: str | None = None
+    """The kernel's own for it, whatever is bound now; None if the kernel's folder of modules does not tell."""
+    dpdk_driver: str | None = None
+    """Such as `e1000`; None if DPDK has none that is known here."""
+    missing_package: str | None = None
+    """Of that driver, if it is not installed."""
+
+    @property
+    def is_ready(self) -> bool:
+        """DPDK can open it as it is."""
+        return self.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS) and not self.carries_default_route and self.missing_package is None
+
+    @property
+    def warning(self) -> str | None:
+        """Why not to give it to DPDK."""
+        if self.carries_default_route:
+            return "it carries a default route: the host would lose its network"
+        if self.ip_addresses:
+            return f"it carries {', '.join(self.ip_addresses)}: the host would lose that network"
+        return None
+
+    @property
+    def is_bindable(self) -> bool:
+        """It could be given to DPDK, which may not have it yet."""
+        return self.driver not in (*DPDK_DRIVERS, *SHARING_DRIVERS) and self.warning is None
+
+    @property
+    def bind_command(self) -> str | None:
+        """Gives it to DPDK; None if it has it, or must not."""
+        return f"sudo dpdk-devbind.py --bind=vfio-pci {self.address}" if self.is_bindable else None
+
+    @property
+    def give_back_command(self) -> str | None:
+        """Gives it back to the kernel; None if the kernel has it, or its driver is not known."""
+        if self.driver not in DPDK_DRIVERS or self.kernel_driver is None:
+            return None
+        return f"sudo dpdk-devbind.py --bind={self.kernel_driver} {self.address}"
+
+    def __str__(self) -> str:
+        parts = [self.address, self.driver or "no driver", *self.interfaces]
+        carried = ["a default route"] if self.carries_default_route else list(self.ip_addresses)
+        return " ".join(parts) + (f" (carries {', '.join(carried)})" if carried else "")
+
+    def to_facts(self) -> dict[str, Any]:
+        """For `--json`."""
+        more = {key: getattr(self, key) for key in ("is_ready", "warning", "bind_command", "give_back_command")}
+        return asdict(self) | {"interfaces": list(self.interfaces), "ip_addresses": list(self.ip_addresses)} | more
+
+
+def read_nics(root: Path, network: HostNetwork) -> list[Nic]:
+    """All PCI network devices, by address."""
+    nics = []
+    for folder in list_folder(root / "sys/bus/pci/devices"):
+        if not (read_text(folder / "class") or "").startswith(_NETWORK_CLASS):
+            continue
+        interfaces = interfaces_of_pci(folder)
+        driver = folder / "driver"
+        bound = driver.resolve().name if driver.exists() else None
+        module = kernel_module_of(folder, root=root) or (None if bound in DPDK_DRIVERS else bound)
+        dpdk_driver = dpdk_driver_of(module)
+        nics.append(
+            Nic(
+                address=folder.name, driver=bound, interfaces=tuple(interfaces),
+                carries_default_route=any(name in network.default_route_of for name in interfaces),
+                ip_addresses=tuple(address for name in interfaces for address in network.addresses_of.get(name, ())),
+                kernel_driver="virtio-pci" if module == "virtio_pci" else module, dpdk_driver=dpdk_driver,
+                missing_package=None if dpdk_driver is None else missing_package(dpdk_driver, root=root),
+            )
+        )  # fmt: skip
+    return nics
+
+
+def check_nics(nics: Sequence[Nic], *, has_devbind: bool) -> Finding:
+    """Whether DPDK can open two of them as they are, and which could be bound to vfio-pci."""
+    facts = {"nics": [nic.to_facts() for nic in nics]}
+    found = "; ".join(map(str, nics)) or "no PCI network device"
+    ready = sum(nic.is_ready for nic in nics)
+    if ready >= PORTS:
+        return Finding(name="PCI ports", found=found, facts=facts)
+    # What is bound already comes first: of that only the driver of DPDK is missing.
+    bound = [nic for nic in nics if not nic.is_ready and nic.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS) and not nic.carries_default_route]
+    bindable = [nic for nic in nics if nic.is_bindable]
+    wanted = [*bound, *bindable][: PORTS - ready]
+    advice, commands = [], []
+    packages = sorted({nic.missing_package for nic in wanted if nic.missing_package is not None})
+    if packages:
+        advice.append("Install the driver of DPDK that these NICs need.")
+        commands.append(f"sudo apt-get install {' '.join(packages)}")
+    to_bind = [nic for nic in wanted if nic.is_bindable]
+    if len(wanted) < PORTS - ready:
+        used = [f"{nic.address} is in use: {nic.warning}." for nic in nics if nic.warning is not None and not nic.carries_default_route]
+        advice = [f"A tester needs {PORTS} ports that the host itself does not use; this host has {ready + len(wanted)}.", *used]
+        commands = []
+    elif to_bind:
+        few = "these two" if len(to_bind) == PORTS else "this one" if ready + len(bound) == 0 else "another one"
+        advice.append(f"Give {few} to DPDK, if no cable of theirs leads to a network that people use:")
+        commands += [*(() if has_devbind else ("sudo apt-get install dpdk",))]
+        commands.append(f"sudo dpdk-devbind.py --bind=vfio-pci {' '.join(nic.address for nic in to_bind)}")
+    return Finding(
+        name="PCI ports", found=found, state=State.MISSING, missing_for=(Part.NICS,), facts=facts, advice=" ".join(advice),
+        commands=tuple(commands),
+    )  # fmt: skip
+
+
+def check_vfio(root: Path, nics: Collection[Nic]) -> Finding:
+    """IOMMU groups, vfio-pci, and the mode without an IOMMU."""
+    groups = len(list_folder(root / "sys/kernel/iommu_groups"))
+    release = read_text(root / "proc/sys/kernel/osrelease") or ""
+    is_loaded = (root / "sys/bus/pci/drivers/vfio-pci").exists()
+    is_available = is_loaded or _has_module(root / "lib/modules" / release, "vfio-pci")
+    no_iommu = read_text(root / NO_IOMMU)
+    has_device = (root / "dev/vfio/vfio").exists()
+    module = "loaded" if is_loaded else "available" if is_available else "none"
+    facts = {
+        "iommu_groups": groups, "vfio_pci": module,
+        "dev_vfio": has_device, "no_iommu_mode": None if no_iommu is None else no_iommu == "Y",
+    }  # fmt: skip
+    found = (
+        f"{groups or 'no'} IOMMU group{'' if groups == 1 else 's'}; vfio-pci {_MODULE_WORDS[module]};"
+        f" /dev/vfio {'is there' if has_device else 'is not there'}; no-IOMMU mode"
+        f" {'not offered' if no_iommu is None else 'on' if no_iommu == 'Y' else 'off'}"
+    )
+    if sum(nic.is_ready and nic.driver in SHARING_DRIVERS for nic in nics) >= PORTS or (is_loaded and (groups or no_iommu == "Y")):
+        return Finding(name="IOMMU/vfio", found=found, facts=facts)
+    advice, commands = [], []
+    if not is_available:
+        advice.append(f"This kernel ({release}) has no module vfio-pci: boot the distribution's own kernel.")
+    elif not is_loaded:
+        advice.append("Load vfio-pci.")
+        commands.append("sudo modprobe vfio-pci")
+    if not groups and no_iommu != "Y":
+        switch = "intel_iommu=on iommu=pt" if "GenuineIntel" in (read_text(root / "proc/cpuinfo") or "") else "iommu=pt"
+        advice.append(
+            f"Switch on the IOMMU (VT-d, AMD-Vi) in the firmware's set-up, add {switch} to the kernel's command line, and boot again;"
+            " a virtual machine needs one from its hypervisor."
+        )
+        if no_iommu is not None:
+            advice.append("Or, on a host that you may lose, do without:")
+            commands.append(f"echo Y | sudo tee /{NO_IOMMU}")
+    return Finding(
+        name="IOMMU/vfio", found=found, state=State.MISSING, missing_for=(Part.NICS,), facts=facts, advice=" ".join(advice),
+        commands=tuple(commands),
+    )  # fmt: skip
+
+
+_MODULE_WORDS = {"loaded": "loaded", "available": "not loaded", "none": "not of this kernel"}
+
+
+def _has_module(folder: Path, name: str) -> bool:
+    """Whether the kernel whose folder this is has the module, as a file or built in."""
+    pattern = re.compile(rf"/{re.escape(name)}\.ko")
+    return any(pattern.search(read_text(folder / file) or "") for file in ("modules.dep", "modules.builtin"))

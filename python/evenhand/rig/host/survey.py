@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host: all checks, and which parts can run by them. Reads files and asks the kernel for its interfaces; sends nothing, changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.base.errors import EvenhandError
+from evenhand.rig.host.clock import check_clock, check_stalls
+from evenhand.rig.host.cpus import check_cpus, check_frequency, check_isolation
+from evenhand.rig.host.devices import check_nics, check_vfio, read_nics
+from evenhand.rig.host.finding import Finding, Part, PartReadiness, State
+from evenhand.rig.host.privileges import check_namespaces, check_privileges
+from evenhand.rig.host.system import check_engine, check_hugepages, check_system
+from evenhand.rig.testbed import HostNetwork, read_host_network
+from evenhand.trial import Watch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSurvey:
+    """What a host offers."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def parts(self) -> list[PartReadiness]:
+        """Each part, and what is in its way."""
+        return [
+            PartReadiness(part=part, missing=tuple(finding.name for finding in self.findings if part in finding.missing_for))
+            for part in Part
+        ]  # fmt: skip
+
+    def unmet(self, parts: Sequence[Part]) -> list[Finding]:
+        """What is in the way of any of these."""
+        return [finding for finding in self.findings if set(parts) & set(finding.missing_for)]
+
+    @property
+    def with_advice(self) -> list[Finding]:
+        """What is missing first, then what is weak."""
+        return [finding for state in (State.MISSING, State.WEAK) for finding in self.findings if finding.state is state]
+
+    def to_document(self) -> dict[str, Any]:
+        """For `--json` (contract/check.schema.json)."""
+        return {
+            "findings": [finding.to_document() for finding in self.findings],
+            "parts": [part.to_document() for part in self.parts],
+        }
+
+
+def survey_host(
+    *,
+    about: Mapping[str, Any] | EvenhandError,
+    watched: Watch | EvenhandError | None,
+    root: Path = Path("/"),
+    allowed: Collection[int] | None = None,
+    network: HostNetwork | None = None,
+    has_program: Callable[[str], bool] | None = None,
+) -> HostSurvey:
+    """Run every check.
+
+    Args:
+        about: Of the engine, or why there is none.
+        watched: What the engine saw of CPUs and clock; an error if it could not look, None if it was not asked.
+        root: Where /proc, /sys, /dev, /etc and /lib are read.
+        allowed: CPUs that this process may use; default: asks the kernel.
+        network: The kernel's interfaces; default: asks the kernel.
+        has_program: Whether a program is on PATH.
+    """
+    allowed = os.sched_getaffinity(0) if allowed is None else allowed
+    has_program = has_program or (lambda name: shutil.which(name) is not None)
+    nics = read_nics(root, network or read_host_network())
+    return HostSurvey(
+        findings=(
+            check_system(root),
+            check_engine(about),
+            check_cpus(root, allowed),
+            check_isolation(root, allowed),
+            check_frequency(root),
+            check_clock(root, watched),
+            check_stalls(watched),
+            check_privileges(root),
+            check_namespaces(root, has_program),
+            check_hugepages(root),
+            check_vfio(root, nics),
+            check_nics(nics, has_devbind=has_program("dpdk-devbind.py")),
+        )
+    )

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labs: a whole test set-up inside this machine. The DUT is the kernel's own router, or a virtual machine (root)."""
+
+from evenhand.rig.lab.build import RING_FRAMES
+from evenhand.rig.lab.labs import Lab, lab_names, lab_status
+from evenhand.rig.lab.limits import RaisedLimit, raised_limits
+from evenhand.rig.lab.linux import LinuxLab, lab_down, lab_up, linux_lab, require_root
+from evenhand.rig.lab.neighbors import Neighbor
+from evenhand.rig.lab.vm import VmLab, check_vm_programs, vm_up
+
+__all__ = [
+    "RING_FRAMES",
+    "Lab",
+    "LinuxLab",
+    "Neighbor",
+    "RaisedLimit",
+    "VmLab",
+    "check_vm_programs",
+    "lab_down",
+    "lab_names",
+    "lab_status",
+    "lab_up",
+    "linux_lab",
+    "raised_limits",
+    "require_root",
+    "vm_up",
+]

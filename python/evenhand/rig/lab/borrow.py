@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab that somebody uses for plans of his own and gives back as he found it: down, or up for the plan that it had.
+
+What it was is on disk before anything is changed, and stays there until the lab is given back. So whoever comes after a process that was
+killed knows it: the guardian of that process (`campaign/lab_guardian.py`), or the next borrower.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.base import locks
+from evenhand.base.locks import Resource
+from evenhand.plan import AddressPlan, make_plan, plan_title
+from evenhand.rig.dut.setup import uninterrupted
+from evenhand.rig.lab import linux, state, vm
+from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
+from evenhand.rig.lab.labs import Lab, lab_status
+from evenhand.rig.lab.linux import LinuxLab
+from evenhand.rig.lab.vm import VmLab
+
+BORROWED_DIRECTORY = state.STATE_DIRECTORY.parent / "borrowed"
+VERSION = 1
+KINDS = (LinuxLab.kind, VmLab.kind)
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabWish:
+    """What a lab must be set up for: the union of what several points send. It can be pickled."""
+
+    plan: str
+    """Name of the address plan, of one IP version."""
+    hosts: tuple[int, int]
+    """In each network, left and right, at least."""
+    networks: tuple[int, int] | None
+    """At least; None for a plan with one network a side."""
+    largest_frame_size: int = USUAL_MAX_FRAME_SIZE
+    """Octets with FCS that both links must take, at least."""
+
+    def make_plan(self) -> AddressPlan:
+        """The addresses. PlanError if there are none such."""
+        return make_plan(self.plan, self.hosts, networks=self.networks)
+
+
+def kind_of(name: str) -> str | None:
+    """Kind of the lab of this name, up or down: `linux` or `vm`. A lab that is down is known by its name: `linux`, `linux-2`, `vm`.
+
+    None: no lab of this name is up, and none could be set up. RequestError for a name that no lab can have.
+    """
+    lab = lab_status(name)
+    if lab is not None:
+        return lab.kind
+    return next((kind for kind in KINDS if name == kind or name.startswith(f"{kind}-")), None)
+
+
+def borrowing(name: str) -> Resource:
+    """What a borrower holds, and its guardian with it, until the lab is given back."""
+    return Resource(key=f"lab {name} borrowed", label=f"the lab {name!r}")
+
+
+@contextmanager
+def borrowed(name: str) -> Iterator[tuple[BorrowedLab, tuple[int, ...]]]:
+    """The lab is this process's to set up, and what it was is on disk. The caller gives it back before the block ends.
+
+    Gives the lab, and the descriptors of the lock for a guardian to inherit.
+
+    Raises:
+        InUseError: Another process has borrowed it.
+        HostError: Not root, or nothing can be written.
+    """
+    state.check_name(name)
+    linux.require_root(lab=kind_of(name) or "Linux")
+    next_step = "Wait until that campaign has ended, or stop it."
+    with locks.holding([borrowing(name)], where=f"lab:{name}", next_step=next_step) as descriptors:
+        if _read(name) is None:
+            lab = lab_status(name)
+            before = None if lab is None else {"kind": lab.kind, "lab": asdict(lab)}
+            state.write_file(_path(name), {"version": VERSION, "before": before})
+        yield BorrowedLab(name=name), descriptors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BorrowedLab:
+    """Sets the lab up for one plan after the other."""
+
+    name: str
+
+    @property
+    def was_up(self) -> bool:
+        """Before it was borrowed."""
+        return lab_before(self.name) is not None
+
+    def set_up_for(self, wish: LabWish, *, tell: Tell = lambda text: None) -> Lab:
+        """The lab that is right for this wish. One that is up and right already stays as it is.
+
+        A virtual machine stays too if only its plan is another one: whoever uses it sets that up over SSH.
+
+        Raises:
+            HostError: As `lab_up` and `vm_up`.
+        """
+        now = lab_status(self.name)
+        if now is not None and _is_right(now, wish):
+            return now
+        # A lab of the user's keeps its CPU; frames that it took it takes again.
+        known = now or lab_before(self.name)
+        largest = max(wish.largest_frame_size, USUAL_MAX_FRAME_SIZE if known is None else known.largest_frame_size)
+        dut_cpu = None if known is None else known.dut_cpu
+        plan = wish.make_plan()
+        tell(f"the lab {self.name} is set up for {plan.title}, {' x '.join(f'{side.hosts.count:,}' for side in plan.sides)} hosts")
+        if kind_of(self.name) == VmLab.kind:
+            return vm.vm_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest, tell=tell)
+        return linux.lab_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest)
+
+    def give_back(self) -> None:
+        """As it was found. Interrupts wait until it is. HostError if a tester is still on it, or it cannot be set up again."""
+        give_back(self.name)
+
+
+def lab_before(name: str) -> Lab | None:
+    """What the lab was when it was borrowed; None if it was down, or is not borrowed."""
+    found = (_read(name) or {}).get("before")
+    if not isinstance(found, dict):
+        return None
+    with suppress(KeyError, TypeError, AttributeError):
+        document = linux.with_tuples(found["lab"])
+        return VmLab(**document) if found["kind"] == VmLab.kind else LinuxLab(**document)
+    return None
+
+
+def give_back(name: str) -> None:
+    """See `BorrowedLab.give_back`. A lab that nobody has borrowed stays as it is."""
+    if _read(name) is None:
+        return
+    with uninterrupted():
+        before, now = lab_before(name), lab_status(name)
+        if before is None:
+            linux.lab_down(name)
+        elif now is None or not _is_alike(now, before):
+            plan = _plan_of(before)
+            if isinstance(before, VmLab):
+                vm.vm_up(plan, name=name, dut_cpu=before.dut_cpu, largest_frame_size=before.largest_frame_size)
+            else:
+                linux.lab_up(plan, name=name, dut_cpu=before.dut_cpu, largest_frame_size=before.largest_frame_size)
+        forget(name)
+
+
+def forget(name: str) -> None:
+    """The lab is what it is now: its user has set it up or taken it down by hand."""
+    with suppress(OSError):
+        _path(name).unlink(missing_ok=True)
+
+
+def _is_right(lab: Lab, wish: LabWish) -> bool:
+    if lab.largest_frame_size < wish.largest_frame_size:
+        return False
+    if isinstance(lab, VmLab):
+        return lab.is_running
+    plan = wish.make_plan()
+    if lab.plan != plan.name or lab.hosts is None or lab.networks is None:
+        return False
+    return all(
+        side.hosts.count <= hosts and side.hosts.network_count <= networks
+        for side, hosts, networks in zip(plan.sides, lab.hosts, lab.networks, strict=True)
+    )
+
+
+def _is_alike(now: Lab, before: Lab) -> bool:
+    """A machine that was started anew has another SSH port, which does not matter."""
+    if isinstance(now, VmLab) and not now.is_running:
+        return False
+    parts = ("kind", "plan", "hosts", "networks", "dut_cpu", "largest_frame_size")
+    return all(getattr(now, part) == getattr(before, part) for part in parts)
+
+
+def _plan_of(lab: Lab) -> AddressPlan:
+    title = plan_title(lab.plan)
+    return make_plan(title, lab.hosts, networks=lab.networks if lab.plan.startswith("nets_") else None)
+
+
+def _path(name: str) -> Path:
+    return BORROWED_DIRECTORY / f"{name}.json"
+
+
+def _read(name: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(_path(name).read_text())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and found.get("version") == VERSION else None

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labs of all kinds, by name: what a record says is there."""
+
+from __future__ import annotations
+
+from evenhand.rig.lab import linux, state, vm
+from evenhand.rig.lab.linux import LinuxLab
+from evenhand.rig.lab.vm import VmLab
+
+Lab = LinuxLab | VmLab
+
+
+def lab_status(name: str = "linux") -> Lab | None:
+    """The lab of that name if it is up and whole; `check_running` tells whether its DUT still is. Needs no root."""
+    state.check_name(name)
+    record = state.read_record(name)
+    if record is None or record.get("version") != linux.RECORD_VERSION:
+        return None
+    return vm.read_lab(name, record) if record.get("kind") == vm.KIND else linux.read_lab(name, record)
+
+
+def lab_names() -> list[str]:
+    """Of all that are up, or were left behind by a run that was killed, in alphabetical order."""
+    return sorted(path.stem for path in state.STATE_DIRECTORY.glob("*.json"))

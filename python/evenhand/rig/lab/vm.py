@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab whose DUT is a computer of its own: Debian's kernel in a virtual machine, with virtio NICs of four queues that hash (RSS-02).
+
+    tester namespace                     virtual machine
+    ehtl-NAME (tap, 4 queues)  -------  left  \\
+                                               forwarding     mgmt ------- 127.0.0.1:port (SSH)
+    ehtr-NAME (tap, 4 queues)  -------  right /
+
+The queues' frames come from QEMU's own hash, by the key, the table and the fields that the machine's kernel has set. The machine has no way
+to any network but the taps and its SSH port. Without KVM it is emulated: its rates are those of the emulation, its shares are not.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from evenhand.base.errors import HostError
+from evenhand.plan import SIDES, AddressPlan, SideName, plan_title
+from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, describe_setup
+from evenhand.rig.dut.shell import Shell
+from evenhand.rig.dut.ssh import open_ssh
+from evenhand.rig.lab import linux, state, taps
+from evenhand.rig.lab.build import AROUND_PACKET, USUAL_MAX_FRAME_SIZE, LabNames
+from evenhand.rig.lab.machine import machine_processes
+from evenhand.rig.lab.namespaces import namespace_path
+from evenhand.rig.lab.vm_access import HOST, INTERFACES, Access, free_port, make_access
+from evenhand.rig.lab.vm_access import check_programs as check_ssh
+from evenhand.rig.lab.vm_image import ImageRecipe, VmImage, vm_image
+from evenhand.rig.lab.vm_process import VirtualMachine, check_qemu
+
+KIND = "vm"
+QUEUES = 4
+"""Of each interface; the machine has as many CPUs, so that each queue has one."""
+MEMORY_MB = 512
+BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
+SET_UP_TIMEOUT_S = 300.0
+"""An emulated machine takes a minute for thousands of routes."""
+_LOOK_S = 0.5
+_LISTENS = "Server listening on"
+"""Of sshd, on the console."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmLab:
+    """A lab that is up. Knows names only, so it stays valid in any process until the lab is taken down."""
+
+    kind: ClassVar[str] = KIND
+    """As `lab up` names it."""
+    name: str
+    plan: str
+    """Name of the address plan that the DUT was set up for."""
+    ip_version: Literal[4, 6]
+    hosts: tuple[int, int] | None = None
+    """In each network, left and right, that the DUT is set up for; None: a record of an older version does not tell."""
+    networks: tuple[int, int] | None = None
+    dut_cpu: int
+    """CPU of this host that the machine runs on."""
+    tester_cpus: tuple[int, ...]
+    """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
+    ssh_port: int
+    """On 127.0.0.1."""
+    largest_frame_size: int = USUAL_MAX_FRAME_SIZE
+    """Octets with FCS that both links take."""
+    accelerator: str = ""
+    """`kvm`, or `tcg`: emulated."""
+    system: str = ""
+    """What the machine said of itself when it was up: name and version of its Debian."""
+    kernel: str = ""
+
+    @property
+    def tester_namespace(self) -> str:
+        return LabNames(self.name).tester_namespace
+
+    @property
+    def left_device(self) -> str:
+        """The tester's left port as a DPDK device (af_packet)."""
+        return self.device("left")
+
+    @property
+    def right_device(self) -> str:
+        """The tester's right port as a DPDK device (af_packet)."""
+        return self.device("right")
+
+    @property
+    def line_rate_bps(self) -> None:
+        """None: a tap has no line rate, so the user's maximum bounds a search."""
+        return None
+
+    @property
+    def ring_frames(self) -> int:
+        """Frames of one direction that wait while the machine does not run, at least: all may be of one queue."""
+        return taps.QUEUE_FRAMES
+
+    @property
+    def ssh_config(self) -> Path:
+        """For `ssh -F`; only root may read it."""
+        return Access(self.name).config
+
+    @property
+    def ssh_host(self) -> str:
+        """What the machine is called there."""
+        return HOST
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the machine is still there."""
+        return bool(machine_processes(self.name))
+
+    def device(self, side: SideName) -> str:
+        """EAL device string of one tester port, to be opened inside the tester's namespace."""
+        return linux.af_packet_device(SIDES.index(side), self.tester_interface(side), self.largest_frame_size)
+
+    def dut_threads(self) -> list[int]:
+        """QEMU's, on this host."""
+        return [int(thread.name) for process in machine_processes(self.name) for thread in Path(f"/proc/{process}/task").glob("*")]
+
+    def tester_interface(self, side: SideName) -> str:
+        return LabNames(self.name).tester_interface(side)
+
+    def dut_interface(self, side: SideName) -> str:
+        """As the machine names it."""
+        return side
+
+    def engine_command(self, engine: Path) -> list[str]:
+        """As `LinuxLab.engine_command`."""
+        return linux.engine_command_inside(self.tester_namespace, engine)
+
+    def check_running(self) -> None:
+        """HostError if the machine has ended."""
+        if not self.is_running:
+            raise HostError(
+                "the machine of this lab has ended (killed, switched off, or its kernel gave up), so nothing forwards",
+                where=f"lab:{self.name}",
+                next_step=f"Its console: {Access(self.name).console}. Set it up anew: evenhand lab up vm --plan {plan_title(self.plan)}",
+            )
+
+    def testbed_dut(self) -> dict[str, Any]:
+        """For `[dut]` of the testbed that the lab is."""
+        return {"ssh": HOST, "os": "linux", "left": self.dut_interface("left"), "right": self.dut_interface("right")}
+
+    def facts(self) -> dict[str, Any]:
+        """What the DUT is made of; recorded in results, never used for a verdict (SEED-07). As it was when the lab came up."""
+        return {
+            "dut": "virtual machine",
+            "accelerator": self.accelerator,
+            "system": self.system,
+            "kernel": self.kernel,
+            "plan": self.plan,
+            "dut_cpu": self.dut_cpu,
+            "tester_cpus": list(self.tester_cpus),
+            "cpus": QUEUES,
+            "memory_mb": MEMORY_MB,
+            "interfaces": {side: {"name": self.dut_interface(side), "driver": "virtio_net", "queues": QUEUES} for side in SIDES},
+        }
+
+
+def recipe(suite: str = "") -> ImageRecipe:
+    """Of the machine's root: a router that one can log into. All else comes from the lab, on a disk of its own."""
+    return ImageRecipe(
+        name=f"lab-router-{suite}" if suite else "lab-router",
+        packages=("openssh-server", "ethtool"),
+        boot="tar -xf /dev/vdb -C / && exec /bin/sh /etc/evenhand-lab\n",
+        suite=suite,
+        size_mb=2000,
+    )
+
+
+def check_vm_programs() -> None:
+    """HostError if this host lacks what a machine needs: QEMU, OpenSSH, taps. The packages of its image are not looked at."""
+    taps.check_tun()
+    check_ssh()
+    check_qemu()
+
+
+def vm_up(
+    plan: AddressPlan,
+    *,
+    name: str = KIND,
+    dut_cpu: int | None = None,
+    force: bool = False,
+    largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+    suite: str = "",
+    tell: Callable[[str], None] = lambda _: None,
+) -> VmLab:
+    """Set up the lab; one of that name that is there, whole or in ruins, is removed first. The machine goes on after this process.
+
+    Args:
+        name, dut_cpu, force, largest_frame_size: As for `lab_up`.
+        suite: Debian's code name, such as trixie; that of this host by default.
+        tell: Gets lines on what takes long.
+
+    Raises:
+        RequestError: Bad name or CPU.
+        HostError: Not root; QEMU, OpenSSH or the packages of the image cannot be had; another process holds the lab or tests with it; or
+            the machine does not come up.
+    """
+    state.check_name(name)
+    linux.require_root("for taps in a namespace: the lab of a virtual machine has no other way to the tester's ports", lab=KIND)
+    check_vm_programs()
+    image = vm_image(recipe(suite), tell=tell)
+    with state.hold(name), state.kept_from_testers(name, force=force):
+        return _set_up(plan, name, dut_cpu, largest_frame_size, image, tell)
+
+
+def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
+    """From a record of this kind; None if the lab is not whole. A machine that has ended does not matter here."""
+    if not record.get("is_complete") or not namespace_path(LabNames(name).tester_namespace).exists():
+        return None
+    lab = record["lab"]
+    return VmLab(**linux.with_tuples(lab))
+
+
+def _set_up(
+    plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int, image: VmImage, tell: Callable[[str], None]
+) -> VmLab:
+    cpu, tester_cpus = linux.share_cpus(dut_cpu)
+    document: dict[str, Any] = asdict(
+        VmLab(name=name, dut_cpu=cpu, tester_cpus=tester_cpus, ssh_port=free_port(), largest_frame_size=largest_frame_size,
+              **linux.addresses_of(plan))
+    )  # fmt: skip
+    linux.take_down(name)
+    record = {"version": linux.RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": document}
+    state.write_record(name, record)
+    try:
+        mtu = largest_frame_size - AROUND_PACKET
+        access = make_access(name, document["ssh_port"])
+        queues = taps.make_taps(LabNames(name), QUEUES, mtu)
+        try:
+            machine = VirtualMachine(
+                image, folder=access.folder, arguments=_devices(access, document["ssh_port"], queues, mtu), memory_mb=MEMORY_MB,
+                cpus=QUEUES, dies_with_us=False, inherited=(*queues[0], *queues[1]),
+            )  # fmt: skip
+        finally:
+            taps.close(queues)
+        tell(f"the machine boots ({'KVM' if machine.accelerator == 'kvm' else 'emulated, without KVM: this takes a while'})")
+        with _shell(machine, access) as shell:
+            document |= {"accelerator": machine.accelerator, **_read_facts(shell)}
+            _set_up_router(shell, plan, mtu)
+        for thread in Path(f"/proc/{machine.pid}/task").glob("*"):
+            with suppress(ProcessLookupError):  # a helper of QEMU's that has ended
+                os.sched_setaffinity(int(thread.name), {cpu})
+        state.write_record(name, {**record, "is_complete": True, "lab": document})
+    except BaseException:
+        linux.take_down(name)
+        raise
+    return VmLab(**document)
+
+
+def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu: int) -> list[str]:
+    """The machine's part of the keys, a NIC for SSH alone, and the two test interfaces."""
+    macs = {name: mac for mac, name in INTERFACES.items()}
+    devices = [
+        "-drive", f"file={access.disk},format=raw,if=virtio,readonly=on",
+        # restrict: nothing from inside reaches this host, or any other network.
+        "-netdev", f"user,id=mgmt,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{port}-:22",
+        "-device", f"virtio-net-pci,netdev=mgmt,mac={macs['mgmt']}",
+    ]  # fmt: skip
+    for side, descriptors in zip(SIDES, queues, strict=True):
+        # Without vhost QEMU itself hashes, in software; `hash` makes it do so even where it could load a program into the kernel.
+        devices += ["-netdev", f"tap,id={side},fds={':'.join(map(str, descriptors))},vhost=off"]
+        devices += [
+            "-device",
+            f"virtio-net-pci,netdev={side},mac={macs[side]},mq=on,vectors={2 * QUEUES + 2},rss=on,hash=on,host_mtu={mtu}",
+        ]
+    return devices
+
+
+@contextmanager
+def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
+    """As soon as its SSH server answers. What goes wrong before is on the console."""
+    give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
+    with ExitStack() as stack:
+        while True:
+            if not machine.is_running:
+                raise machine.trouble("the machine switched itself off while it booted")
+            if time.monotonic() > give_up:
+                raise machine.trouble(f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s")
+            if _LISTENS in machine.console_text():
+                # Its first answers may take longer than ssh waits.
+                with suppress(HostError):
+                    shell = stack.enter_context(open_ssh(HOST, config=access.config))
+                    break
+            time.sleep(_LOOK_S)
+        yield shell
+
+
+def _read_facts(shell: Shell) -> dict[str, str]:
+    answer = shell.run('. /etc/os-release; echo "$PRETTY_NAME"; uname -r; cat /etc/debian_version')
+    system, kernel, version = (answer.stdout.splitlines() + [""] * 3)[:3]
+    return {"system": f"{system}, {version}", "kernel": kernel}
+
+
+def _set_up_router(shell: Shell, plan: AddressPlan, mtu: int) -> None:
+    """As `dut setup` has it for Linux."""
+    left, right = (INTERFACES[mac] for mac in list(INTERFACES)[1:])
+    script = DutScript(setup=describe_setup(plan, left=left, right=right), system=OPERATING_SYSTEMS["linux"], is_undo=False)
+    sizes = "".join(f"ip link set dev {interface} mtu {mtu}\n" for interface in (left, right))
+    answer = shell.run("exec sh -e", input_text=sizes + script.text(), timeout_s=SET_UP_TIMEOUT_S)
+    if answer.exit_code != 0:
+        said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise HostError(f"the machine does not take the set-up of the plan: {said}", where=HOST, next_step="Please report this kernel.")

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The golden files of `evenhand dut setup`: every operating system, every plan; set-up and undo in one file.
+
+After a change that is meant, write them anew and read the difference:
+
+    .venv/bin/python -m tests.rig.dut.goldens && git diff tests/rig/dut/golden
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evenhand.plan import TOPOLOGIES, make_plan
+from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, describe_setup
+
+FOLDER = Path(__file__).with_name("golden")
+GATEWAY_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+NETWORKS = 3
+"""Of plans with networks: enough to see what is repeated."""
+
+
+def cases() -> dict[str, list[tuple[str, str]]]:
+    """Name of the file, operating system and plan; each plan as it is, and three with all options and few hosts."""
+    return {
+        **{f"{system}/{plan}.txt": [(system, plan)] for system in OPERATING_SYSTEMS for plan in TOPOLOGIES},
+        **{
+            f"{system}/all_options.txt": [(system, "gateway_v4"), (system, "direct_v6"), (system, "direct_v4_net24")]
+            for system in OPERATING_SYSTEMS
+        },
+    }
+
+
+def render(name: str) -> str:
+    """What `evenhand dut setup` prints for this file, then what it prints with `--undo`."""
+    is_all = name.endswith("all_options.txt")
+    return "\n".join(
+        script(system, plan, is_undo=is_undo, is_all=is_all).text() for system, plan in cases()[name] for is_undo in (False, True)
+    )
+
+
+def script(system: str, plan: str, *, is_undo: bool = False, is_all: bool = False) -> DutScript:
+    hash_type: HashType = "type1" if system == "openbsd" else "type2"
+    networks = None if TOPOLOGIES[plan].networks is None else NETWORKS
+    chosen = OPERATING_SYSTEMS[system]
+    left, right = chosen.interfaces
+    return DutScript(
+        setup=describe_setup(
+            make_plan(plan, 2 if is_all else None, networks=networks),
+            left=left,
+            right=right,
+            hash_type=hash_type if is_all else None,
+            gateway_macs=GATEWAY_MACS if is_all else None,
+        ),
+        system=chosen,
+        is_undo=is_undo,
+    )
+
+
+if __name__ == "__main__":
+    for name in cases():
+        path = FOLDER / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(name), encoding="utf-8")

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the lab of a virtual machine is made of, without a machine: keys, taps, and processes that are found again. The rest: tests/vm."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evenhand.base.errors import HostError, RequestError
+from evenhand.plan import make_plan
+from evenhand.rig.lab import lab_down, lab_status, lab_up, state, taps, vm_up
+from evenhand.rig.lab.build import LabNames, demolish
+from evenhand.rig.lab.linux import RECORD_VERSION
+from evenhand.rig.lab.machine import machine_processes
+from evenhand.rig.lab.namespaces import namespace_path, run_inside
+from evenhand.rig.lab.vm import KIND, VmLab
+from evenhand.rig.lab.vm_access import HOST, Access, boot_script, make_access
+
+V4 = make_plan("gateway_v4")
+SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Labs of this test leave their state here."""
+    monkeypatch.setattr(state, "STATE_DIRECTORY", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def sleepers() -> Iterator[list[subprocess.Popen[str]]]:
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def make_sleeper(lab: str) -> subprocess.Popen[str]:
+    """A process whose command line has the monitor that QEMU of this lab would have."""
+    monitor = f"unix:{Access(lab).folder}/monitor.sock,server=on,wait=off"
+    process = subprocess.Popen([sys.executable, "-c", SLEEPER, "-qmp", monitor], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    return process
+
+
+def lab_of(name: str, **others: object) -> dict[str, object]:
+    """As a record has it."""
+    known = {"name": name, "plan": V4.name, "ip_version": 4, "dut_cpu": 0, "tester_cpus": [1], "ssh_port": 2222}
+    return {**known, **others}
+
+
+def test_keys_are_of_this_lab_alone_and_nobody_else_may_read_them(folder: Path) -> None:
+    """R6815-01: whoever can log in on this host cannot log into the machine."""
+    access = make_access("vm", 2222)
+    assert access.folder.stat().st_mode & 0o777 == 0o700
+    assert {name: (access.folder / name).stat().st_mode & 0o77 for name in ("key", "keys.tar")} == {"key": 0, "keys.tar": 0}
+    assert not (access.folder / "host_key").exists()
+    first = (access.folder / "key.pub").read_text()
+    make_access("vm", 2222)
+    assert (access.folder / "key.pub").read_text() != first
+    access.remove()
+    assert not access.folder.exists()
+
+
+def test_the_machine_and_this_host_know_each_other_before_they_speak(folder: Path) -> None:
+    access = make_access("vm", 4711)
+    with tarfile.open(access.disk) as disk:
+        files = {name: (disk.extractfile(name) or sys.stdin.buffer).read().decode() for name in disk.getnames()}
+        modes = {entry.name: entry.mode for entry in disk.getmembers()}
+    assert files["root/.ssh/authorized_keys"] == (access.folder / "key.pub").read_text().strip() + "\n"
+    assert modes["etc/ssh/evenhand_host_key"] == modes["root/.ssh/authorized_keys"] == 0o600
+    told = subprocess.run(["ssh", "-G", "-F", str(access.config), HOST], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert {"hostname 127.0.0.1", "port 4711", "user root", "identitiesonly yes", "stricthostkeychecking true"} <= set(told)
+    known = (access.folder / "known_hosts").read_text().split()
+    public = subprocess.run(
+        ["ssh-keygen", "-y", "-f", "/dev/stdin"], input=files["etc/ssh/evenhand_host_key"], check=False, capture_output=True, text=True
+    )
+    assert known[0] == HOST
+    if public.returncode == 0:  # ssh-keygen looks at the mode of what it reads
+        assert public.stdout.split()[:2] == known[1:]
+    assert access.disk.stat().st_size % 512 == 0
+
+
+def test_the_boot_script_is_one(tmp_path: Path) -> None:
+    script = tmp_path / "boot"
+    script.write_text(boot_script())
+    subprocess.run(["sh", "-n", str(script)], check=True)
+    assert "{" not in boot_script()
+
+
+def test_without_ssh_the_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(HostError, match="openssh-client"):
+        make_access("vm", 2222)
+
+
+def test_a_lab_whose_machine_has_ended_is_there_and_says_so(folder: Path) -> None:
+    lab = VmLab(name="vm", plan=V4.name, ip_version=4, dut_cpu=0, tester_cpus=(1,), ssh_port=2222)
+    with pytest.raises(HostError, match="has ended") as refusal:
+        lab.check_running()
+    assert refusal.value.where == "lab:vm"
+    assert "evenhand lab up vm --plan gateway-v4" in refusal.value.next_step
+    assert lab.dut_threads() == []
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(RequestError, match="no name for a lab"):
+        vm_up(V4, name="a lab")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="only others than root are refused")
+def test_others_than_root_are_told_why(folder: Path) -> None:
+    with pytest.raises(HostError, match="the vm lab needs root, for taps"):
+        vm_up(V4)
+
+
+@pytest.mark.root
+def test_taps_have_queues_and_stay_when_the_machine_is_gone(lab_name: str) -> None:
+    names = LabNames(lab_name)
+    try:
+        queues = taps.make_taps(names, 4, 1500)
+        assert [len(side) for side in queues] == [4, 4]
+        assert all(not os.get_inheritable(descriptor) for side in queues for descriptor in side)
+        taps.close(queues)
+
+        def look() -> dict[str, tuple[str, str, int]]:
+            found = {}
+            for side in ("left", "right"):
+                interface = Path("/sys/class/net", names.tester_interface(side))
+                receive = len(list((interface / "queues").glob("rx-*")))
+                found[side] = ((interface / "address").read_text().strip(), (interface / "tx_queue_len").read_text().strip(), receive)
+            return found
+
+        assert run_inside(names.tester_namespace, look) == {
+            "left": ("02:00:00:00:a0:01", "1000", 1), "right": ("02:00:00:00:a0:02", "1000", 1),
+        }  # fmt: skip
+    finally:
+        demolish(names)
+    assert not namespace_path(names.tester_namespace).exists()
+
+
+@pytest.mark.root
+def test_a_machine_that_a_killed_run_left_is_swept_with_its_keys(lab_name: str, sleepers: list[subprocess.Popen[str]]) -> None:
+    """Known by its command line: no file has to be written in time."""
+    record = {"version": RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": lab_of(lab_name)}
+    for take_away in (lambda: lab_down(lab_name), lambda: lab_up(V4, name=lab_name)):
+        state.write_record(lab_name, record)
+        make_access(lab_name, 2222)
+        names = LabNames(lab_name)
+        taps.close(taps.make_taps(names, 1, 1500))
+        sleepers.append(make_sleeper(lab_name))
+        other = make_sleeper(f"{lab_name[:6]}x")
+        sleepers.append(other)
+        assert machine_processes(lab_name) == [sleepers[-2].pid]
+        assert lab_status(lab_name) is None
+        take_away()
+        assert sleepers[-2].wait(10) != 0
+        assert machine_processes(lab_name) == []
+        assert other.poll() is None
+        assert not Access(lab_name).folder.exists()
+    assert (status := lab_status(lab_name)) is not None
+    assert status.kind == "linux"
+
+
+@pytest.mark.root
+def test_a_machine_that_ignores_sigterm_is_killed(lab_name: str, sleepers: list[subprocess.Popen[str]]) -> None:
+    state.write_record(lab_name, {"version": RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": lab_of(lab_name)})
+    make_access(lab_name, 2222)
+    monitor = f"unix:{Access(lab_name).folder}/monitor.sock,server=on,wait=off"
+    stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEPER
+    process = subprocess.Popen([sys.executable, "-c", stubborn, "-qmp", monitor], stdout=subprocess.PIPE, text=True)
+    sleepers.append(process)
+    assert process.stdout is not None
+    process.stdout.readline()
+    started = time.monotonic()
+    assert lab_down(lab_name) is True
+    assert process.wait(10) == -9
+    assert time.monotonic() - started < 60

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports that the host itself uses are refused before anything starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.rig.testbed import HostNetwork, check_device, interface_of, read_host_network
+
+NETWORK = HostNetwork(frozenset({"lo", "eth0", "lab0", "lab1"}), {"eth0": "it carries a default route"})
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "net_af_xdp0,iface=eth0,force_copy=1",
+        "net_af_packet,iface=eth0",
+        "net_pcap0,rx_iface=lab0,tx_iface=eth0",
+        "net_tap0,iface=eth0",
+    ],
+)
+def test_an_interface_with_the_default_route_is_refused(device: str) -> None:
+    """R6815-01."""
+    with pytest.raises(RequestError, match="interface eth0 is refused: it carries a default route"):
+        check_device(device, NETWORK, where="left.device")
+
+
+@pytest.mark.parametrize(
+    ("device", "error"),
+    [
+        ("net_af_xdp0,iface=nothing", HostError),
+        ("net_pcap0,tx_iface=nothing", HostError),
+        ("net_af_xdp0", RequestError),
+        ("0000:7f:1f.7", HostError),
+        ("7f:1f.7", HostError),
+    ],
+)
+def test_a_port_that_does_not_exist_is_refused(device: str, error: type[EvenhandError], tmp_path: Path) -> None:
+    with pytest.raises(error) as caught:
+        check_device(device, NETWORK, where="left.device", pci_devices=tmp_path)
+    assert caught.value.where == "left.device"
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "net_af_xdp0,iface=lab0",
+        "net_memif0,role=client,socket=/tmp/no-such-socket",
+        "net_ring0",
+        "net_tap0,iface=new0",
+        "net_pcap0,tx_pcap=b.pcap",
+    ],
+)
+def test_other_ports_are_accepted(device: str) -> None:
+    check_device(device, NETWORK, where="left.device")
+
+
+def test_a_nic_that_the_kernel_uses_for_its_default_route_is_refused(tmp_path: Path) -> None:
+    """R6815-01: some NICs stay with the kernel while DPDK uses them."""
+    (tmp_path / "0000:01:00.0" / "net" / "eth0").mkdir(parents=True)
+    (tmp_path / "0000:01:00.1" / "net" / "lab0").mkdir(parents=True)
+    (tmp_path / "0000:01:00.2" / "virtio3" / "net" / "eth0").mkdir(parents=True)
+    check_device("01:00.1", NETWORK, where="", pci_devices=tmp_path)
+    for device in ("01:00.0", "01:00.2"):
+        with pytest.raises(RequestError, match="default route"):
+            check_device(device, NETWORK, where="", pci_devices=tmp_path)
+
+
+def test_the_interface_of_a_software_port_is_known() -> None:
+    devices = ["net_af_xdp0,iface=lab0,start_queue=0", "net_pcap0,rx_pcap=a,tx_iface=lab1", "net_memif0,role=client", "0000:01:00.0"]
+    assert [interface_of(device) for device in devices] == ["lab0", "lab1", None, None]
+
+
+def test_the_kernel_names_its_loopback() -> None:
+    network = read_host_network()
+    assert "lo" in network.names
+    assert "lo" not in network.default_route_of
+
+
+_IN_A_NAMESPACE = """
+import ctypes, json, subprocess
+from evenhand.rig.testbed import read_host_network
+from pyroute2 import IPRoute
+assert ctypes.CDLL(None, use_errno=True).unshare(0x40000000) == 0
+with IPRoute() as ip:
+    def add(name, **options):
+        ip.link("add", ifname=name, **options)
+        index = ip.link_lookup(ifname=name)[0]
+        ip.link("set", index=index, state="up")
+        return index
+    plain, port, bare, hop = (add(name + "0", kind="veth", peer=name + "1") for name in ("plain", "port", "bare", "hop"))
+    bridge = add("bridge0", kind="bridge")
+    ip.link("set", index=port, master=bridge)
+    for name in ("plain1", "port1", "bare1", "hop1"):
+        ip.link("set", index=ip.link_lookup(ifname=name)[0], state="up")
+    for index, address in ((plain, "192.0.2.1"), (bridge, "192.0.2.65"), (hop, "192.0.2.129"), (bare, "192.0.2.193")):
+        ip.addr("add", index=index, address=address, prefixlen=26)
+    ip.route("add", dst="default", oif=plain, gateway="192.0.2.2")
+    ip.route("add", dst="default", oif=bridge, gateway="192.0.2.66", table=100)
+    parent = ip.link_lookup(ifname="bare1")[0]
+    upper = add("upper0", kind="macvlan", link=parent)
+    add("beside0", kind="macvlan", link=parent)
+    ip.route("add", dst="default", oif=upper, family=10, scope=0)
+subprocess.run("ip route add default table 101 nexthop via 192.0.2.130 nexthop via 192.0.2.131".split(), check=True)
+print(json.dumps(sorted(read_host_network().default_route_of)))
+"""
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace")
+def test_default_routes_are_found_with_what_carries_their_interface() -> None:
+    """R6815-01: asked of a real kernel, in a namespace of its own.
+
+    Also a macvlan beside, and the other end of a bridge's veth port: what is sent there reaches the same wire.
+    """
+    output = subprocess.run([sys.executable, "-c", _IN_A_NAMESPACE], check=True, capture_output=True, text=True).stdout
+    assert output.strip() == '["bare1", "beside0", "bridge0", "hop0", "plain0", "port0", "port1", "upper0"]'
